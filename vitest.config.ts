@@ -1,0 +1,24 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
+export default defineConfig({
+  // Legacy decorators, stated here too: the bundler reads the flag only for files that a tsconfig includes.
+  oxc: { decorator: { legacy: true } },
+  resolve: {
+    alias: [
+      { find: /^pulsework$/, replacement: at('./src/index.ts') },
+      { find: /^pulsework\/decorators$/, replacement: at('./decorators/index.ts') },
+      { find: /^pulsework\/inversify$/, replacement: at('./decorators/inversify.ts') },
+      { find: /^pulsework\/embedded$/, replacement: at('./src/embedded.ts') },
+      { find: /^pulsework\/testing$/, replacement: at('./src/testing.ts') },
+    ],
+  },
+  test: {
+    include: ['test/**/*.test.ts'],
+    passWithNoTests: false,
+    testTimeout: 20_000,
+    typecheck: { enabled: false },
+  },
+});
