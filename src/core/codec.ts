@@ -1,0 +1,46 @@
+// How payloads become bytes and back. A codec must be pure; what it throws on decode makes the message undecodable.
+
+export interface Codec {
+  /** Short name for messages and reports, e.g. `json`. */
+  readonly name: string;
+  /** @throws when the value cannot be written: the publish is then refused for good. */
+  encode(value: unknown): Uint8Array;
+  /** @throws when the bytes cannot be read: the delivery is then dead-lettered as `undecodable`. */
+  decode(bytes: Uint8Array): unknown;
+}
+
+const encoder = new TextEncoder();
+/** Strict: bytes that are not UTF-8 are undecodable, never silently replaced. */
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/** JSON in UTF-8; the default. `undefined` at the top and cyclic values cannot be encoded. */
+export const jsonCodec: Codec = {
+  name: 'json',
+  encode(value) {
+    const text = JSON.stringify(value) as string | undefined;
+    if (text === undefined)
+      throw new TypeError('a value without a JSON form (undefined, function or symbol) cannot be encoded');
+    return encoder.encode(text);
+  },
+  decode: (bytes) => JSON.parse(decoder.decode(bytes)) as unknown,
+};
+
+/** UTF-8 text. */
+export const textCodec: Codec = {
+  name: 'text',
+  encode(value) {
+    if (typeof value !== 'string') throw new TypeError(`the text codec takes a string, got ${typeof value}`);
+    return encoder.encode(value);
+  },
+  decode: (bytes) => decoder.decode(bytes),
+};
+
+/** Bytes as they are. */
+export const bytesCodec: Codec = {
+  name: 'bytes',
+  encode(value) {
+    if (!(value instanceof Uint8Array)) throw new TypeError(`the bytes codec takes a Uint8Array, got ${typeof value}`);
+    return value;
+  },
+  decode: (bytes) => bytes,
+};

@@ -1,0 +1,124 @@
+// What a dead letter carries: the original message whole, where it came from, and why it failed.
+// Pure: the DeadLetterPublisher sends what `deadLetterMessage` makes.
+import { failureFingerprint, causeChain, errorMessage, errorName, errorStack } from './failure-report.js';
+import type { EncodedMessage, ReceivedMessage } from './message.js';
+import { formatMessageId } from './message-id.js';
+import type { Failure } from './outcome.js';
+import { copyProperties } from './properties.js';
+import type { Redact } from './redaction.js';
+import { redactText } from './redaction.js';
+import { cutToBytes, utf8Length } from './text.js';
+import { withoutPartition } from './topic-name.js';
+import { VERSION } from './version.js';
+
+export type DeadLetterCause = 'poison' | 'redeliveries-exhausted' | 'undecodable' | 'publish-refused' | 'process-died';
+
+export interface DeadLetterFacts {
+  readonly cause: DeadLetterCause;
+  readonly failure: Failure;
+  readonly handler: string;
+  readonly subscription: string;
+  /** Deliveries to the handler so far, this one included. */
+  readonly attempt: number;
+  /** Epoch milliseconds. */
+  readonly firstFailureMs: number;
+  readonly lastFailureMs: number;
+  readonly host: string;
+  readonly processId: number;
+  readonly redact: Redact | undefined;
+  /** What the broker takes for one message: payload and properties together, in bytes. */
+  readonly maxMessageBytes: number;
+}
+
+/** Version of the property set below; readers should ignore properties they do not know. */
+export const DEAD_LETTER_VERSION = '1';
+
+/** Kept for people, so cut where the gain ends: a stack of 8 KiB shows the failing frames of any error. */
+const MAX_STACK_BYTES = 8 * 1024;
+const MAX_CAUSE_CHAIN_BYTES = 4 * 1024;
+const MAX_TEXT_BYTES = 2 * 1024;
+
+/** What the frame needs beyond payload and properties: key, names, times and the protocol's own fields. */
+const ENVELOPE_BYTES = 4 * 1024;
+
+/**
+ * From the least to the most important: cut in this order when the set is too large for the broker.
+ * What is not listed (the cause, REAL_TOPIC, ORIGIN_MESSAGE_ID, the version) is never cut.
+ */
+const CUT_ORDER = [
+  'pulsework-stack',
+  'pulsework-cause-chain',
+  'pulsework-version',
+  'pulsework-process-id',
+  'pulsework-host',
+  'pulsework-fingerprint',
+  'pulsework-first-failure-time',
+  'pulsework-last-failure-time',
+  'pulsework-error-message',
+  'pulsework-error-name',
+  'pulsework-subscription',
+  'pulsework-handler',
+  'pulsework-reason',
+  'pulsework-attempt',
+] as const;
+
+/** The message to publish: original payload, key, ordering key, event time and properties, and the reasons. */
+export function deadLetterMessage(message: ReceivedMessage, facts: DeadLetterFacts): EncodedMessage {
+  const properties = copyProperties(message.properties);
+  const originals = Object.keys(properties);
+  // Set by the first dead letter or retry letter of a message and kept by later ones, as Java does (D-11).
+  properties['REAL_TOPIC'] ??= withoutPartition(message.id.topic);
+  properties['ORIGIN_MESSAGE_ID'] ??= formatMessageId(message.id);
+  Object.assign(properties, reasonProperties(facts));
+  const spare = facts.maxMessageBytes - (message.payload?.length ?? 0) - ENVELOPE_BYTES;
+  fitInto(properties, originals, spare);
+  const { payload, key, orderingKey, eventTimeMs } = message;
+  return { payload, key, orderingKey, eventTimeMs, properties };
+}
+
+function reasonProperties(facts: DeadLetterFacts): Record<string, string> {
+  const { error, reason } = facts.failure;
+  const shown = (text: string, maxBytes = MAX_TEXT_BYTES): string =>
+    cutToBytes(redactText(text, facts.redact), maxBytes);
+  const always = {
+    'pulsework-dead-letter-version': DEAD_LETTER_VERSION,
+    'pulsework-cause': facts.cause,
+    'pulsework-reason': shown(reason),
+    'pulsework-fingerprint': shown(failureFingerprint(facts.failure)),
+    'pulsework-handler': facts.handler,
+    'pulsework-subscription': facts.subscription,
+    'pulsework-attempt': String(facts.attempt),
+    'pulsework-first-failure-time': isoTime(facts.firstFailureMs),
+    'pulsework-last-failure-time': isoTime(facts.lastFailureMs),
+    'pulsework-host': facts.host,
+    'pulsework-process-id': String(facts.processId),
+    'pulsework-version': VERSION,
+  };
+  if (error === undefined) return always;
+  const chain = causeChain(error);
+  return {
+    ...always,
+    'pulsework-error-name': shown(errorName(error)),
+    'pulsework-error-message': shown(errorMessage(error)),
+    'pulsework-stack': shown(errorStack(error), MAX_STACK_BYTES),
+    ...(chain === '' ? {} : { 'pulsework-cause-chain': shown(chain, MAX_CAUSE_CHAIN_BYTES) }),
+  };
+}
+
+/** Removes properties until all of them fit: ours from the least important end, then the original ones, last first. */
+function fitInto(properties: Record<string, string>, originals: readonly string[], maxBytes: number): void {
+  let size = 0;
+  for (const [name, value] of Object.entries(properties)) size += utf8Length(name) + utf8Length(value);
+  for (const name of [...CUT_ORDER, ...originals.toReversed()]) {
+    if (size <= maxBytes) return;
+    const value = properties[name];
+    if (value === undefined || name === 'REAL_TOPIC' || name === 'ORIGIN_MESSAGE_ID') continue;
+    size -= utf8Length(name) + utf8Length(value);
+    // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- a set without prototype, used as a map
+    delete properties[name];
+  }
+}
+
+function isoTime(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}

@@ -1,0 +1,99 @@
+// The errors of Pulsework: few classes, a stable `code` each, data as fields, the cause kept.
+// `ERROR_CODES` is the one table; docs/errors.md lists the same codes and a test compares the two.
+
+/** Every code an error of this library can carry, with its meaning in one sentence. */
+export const ERROR_CODES = {
+  CONFIGURATION_INVALID: 'One or more options are wrong; every problem found is listed.',
+  ILLEGAL_STATE: 'A method was called in a lifecycle state that does not allow it.',
+  START_FAILED: 'A subscription or a dependency could not be opened; everything already open was closed again.',
+  HANDLER_RETURNED_NO_OUTCOME: 'A handler returned something that is not an Outcome; the run counts as failed.',
+  HANDLER_TIMED_OUT: 'A handler did not end within `timeoutMs`; the run counts as failed.',
+  HANDLER_REQUESTED_STOP: 'A handler returned `fatal(...)`; the runtime drained and `closed` was rejected.',
+  POLICY_FAILED: 'A backoff or an `onError` rule threw or gave an unusable value; the default policy was used.',
+  PAYLOAD_UNDECODABLE: 'A payload could not be decoded or did not match its schema.',
+  PUBLISH_REFUSED:
+    'A message can never be published as it is: size, schema, permission, undeclared or terminated topic.',
+  CALL_TIMED_OUT: 'A call to the transport gave no answer within `callTimeoutMs`; whether it happened is unknown.',
+  MESSAGE_ID_INVALID: 'A message id is malformed or has a number above 2^53-1.',
+  TOPIC_NAME_INVALID: 'A topic name is malformed.',
+  TOPIC_NOT_FOUND: 'The topic or the partition does not exist.',
+  TOPIC_TERMINATED: 'The topic was terminated and takes no more messages.',
+  MESSAGE_TOO_LARGE: 'The message is larger than the broker takes.',
+  CONSUMER_BUSY: 'The subscription refuses another consumer of this kind while others are connected.',
+  NOT_SUPPORTED: 'The transport or the subscription type cannot do what was asked.',
+  CONNECTION_LOST: 'The connection to the broker was lost before an answer came.',
+  ALREADY_CLOSED: 'The subscription, publisher or transport was closed before the call.',
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+/** The base of all errors that Pulsework throws. Match on `code`: it is stable, the message is not. */
+export class PulseworkError extends Error {
+  override readonly name: string = 'PulseworkError';
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: { readonly cause?: unknown }) {
+    super(message, options?.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+  }
+}
+
+/** All configuration problems found, at once. `problems` holds one sentence each. */
+export class ConfigurationError extends PulseworkError {
+  override readonly name = 'ConfigurationError';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super('CONFIGURATION_INVALID', configurationMessage(problems));
+    this.problems = problems;
+  }
+}
+
+/** A call to a transport failed. `retriable` says whether the same call can succeed later. */
+export class TransportError extends PulseworkError {
+  override readonly name = 'TransportError';
+  readonly retriable: boolean;
+
+  constructor(code: ErrorCode, message: string, options: { readonly retriable: boolean; readonly cause?: unknown }) {
+    super(code, message, options);
+    this.retriable = options.retriable;
+  }
+}
+
+/** Whether repeating the call that failed with `error` is pointless: only a TransportError can say so. */
+export function isRefusedForGood(error: unknown): boolean {
+  if (error instanceof TransportError) return !error.retriable;
+  return error instanceof PulseworkError && error.code === 'PUBLISH_REFUSED';
+}
+
+/** `error` itself when it is an Error, else an Error that shows the thrown value. Never throws. */
+export function toError(thrown: unknown): Error {
+  if (thrown instanceof Error) return thrown;
+  return new Error(`a value that is not an Error was thrown: ${describeValue(thrown)}`, { cause: thrown });
+}
+
+/** A value as short text for an error message: never longer than 80 characters, never throws. */
+export function describeValue(value: unknown): string {
+  const text = rawDescription(value);
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}
+
+function rawDescription(value: unknown): string {
+  try {
+    if (typeof value === 'string') return JSON.stringify(value);
+    if (typeof value === 'function') return value.name === '' ? 'a function' : `function ${value.name}`;
+    if (Array.isArray(value)) return `an array of ${value.length}`;
+    if (typeof value === 'object' && value !== null) {
+      const name = (value as { constructor?: { name?: unknown } }).constructor?.name;
+      return typeof name === 'string' && name !== '' && name !== 'Object' ? `an instance of ${name}` : 'an object';
+    }
+    return String(value);
+  } catch {
+    return 'a value that cannot be shown';
+  }
+}
+
+function configurationMessage(problems: readonly string[]): string {
+  if (problems.length === 1) return problems[0] ?? '';
+  return `${problems.length} configuration problems:\n${problems.map((problem) => `- ${problem}`).join('\n')}`;
+}

@@ -1,0 +1,81 @@
+// An error as text for people: name, message, stack, chain of causes, and a fingerprint that is the same for the
+// same fault. Errors are user objects: a getter that throws must not turn a dead letter into a second failure.
+import { describeValue } from './errors.js';
+import type { Failure } from './outcome.js';
+
+/** Deep enough for any real chain, and an end for one that refers to itself. */
+const MAX_CAUSES = 10;
+
+export function errorName(error: Error): string {
+  return textOf(() => error.name, 'Error');
+}
+
+export function errorMessage(error: Error): string {
+  return textOf(() => error.message, '');
+}
+
+export function errorStack(error: Error): string {
+  return textOf(() => error.stack, '');
+}
+
+/** `Name: message` of each cause, outermost first, joined by ` <- `; '' when there is none. */
+export function causeChain(error: Error): string {
+  const chain: string[] = [];
+  let cause = causeOf(error);
+  while (cause !== undefined && chain.length < MAX_CAUSES) {
+    chain.push(cause instanceof Error ? `${errorName(cause)}: ${errorMessage(cause)}` : describeValue(cause));
+    cause = cause instanceof Error ? causeOf(cause) : undefined;
+  }
+  return chain.join(' <- ');
+}
+
+/**
+ * Groups dead letters by fault: error name and the topmost frame of the user's own code, without line numbers, paths
+ * and ids, so that it survives deploys and hosts. Without an error it is the reason, without numbers and ids.
+ */
+export function failureFingerprint(failure: Failure): string {
+  const { error, reason } = failure;
+  if (error === undefined) return withoutNumbers(reason);
+  const frame = topOwnFrame(errorStack(error));
+  return frame === undefined
+    ? `${errorName(error)}: ${withoutNumbers(errorMessage(error))}`
+    : `${errorName(error)} at ${frame}`;
+}
+
+/** `function (file)` of the first frame outside Node and node_modules; undefined when the stack shows none. */
+function topOwnFrame(stack: string): string | undefined {
+  for (const line of stack.split('\n')) {
+    const match = /^\s+at (?:async )?(?:(.*) \()?([^()]+?)(?::\d+)?(?::\d+)?\)?$/.exec(line);
+    const file = match?.[2];
+    if (file === undefined || file.startsWith('node:') || file.includes('node_modules') || file === '<anonymous>')
+      continue;
+    const base = file.slice(Math.max(file.lastIndexOf('/'), file.lastIndexOf('\\')) + 1).replace(/\?.*$/, '');
+    return withoutNumbers(match?.[1] === undefined ? base : `${match[1]} (${base})`);
+  }
+  return undefined;
+}
+
+/** UUIDs, long hexadecimal ids and numbers become `#`. */
+function withoutNumbers(text: string): string {
+  return text
+    .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi, '#')
+    .replace(/\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b/gi, '#')
+    .replace(/\d+/g, '#');
+}
+
+function causeOf(error: Error): unknown {
+  try {
+    return error.cause;
+  } catch {
+    return undefined;
+  }
+}
+
+function textOf(read: () => unknown, absent: string): string {
+  try {
+    const value = read();
+    return typeof value === 'string' ? value : absent;
+  } catch {
+    return absent;
+  }
+}

@@ -1,0 +1,141 @@
+// What a handler is: a source, options and a function. Decorators and defineHandler() both end here.
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { Codec } from './codec.js';
+import type { Delivery } from './delivery.js';
+import type { ErrorRule, Outcome } from './outcome.js';
+import type { Redact } from './redaction.js';
+import type { RedeliveryPolicyOptions } from './redelivery-policy.js';
+import type { Ordering } from './settlement.js';
+import type { InitialPosition, SubscriptionType } from './subscription-spec.js';
+import type { Topic } from './topic.js';
+
+/** A topic, several topics, a topic name, or all topics whose full name matches a pattern. */
+export type Source = Topic<never> | readonly Topic<never>[] | string | { readonly pattern: RegExp };
+
+/** What a handler of this source gets. A name or a pattern says nothing about payloads: see the option `payload`. */
+export type PayloadOf<S> = S extends {
+  readonly kind: 'topic';
+  readonly schema: StandardSchemaV1<unknown, infer Out> | undefined;
+}
+  ? Out
+  : S extends readonly (infer T)[]
+    ? PayloadOf<T>
+    : unknown;
+
+/** The options of one handler; those of `@Handler` are the class's defaults for them. */
+export interface HandlerOptions {
+  /** @default 'shared' */
+  readonly type?: SubscriptionType | undefined;
+  /** Where a subscription that does not exist yet begins. @default 'earliest': what was sent before the first start counts */
+  readonly initialPosition?: InitialPosition | undefined;
+  /** How many runs at a time. @default 16; 1 on Exclusive and Failover */
+  readonly concurrency?: number | undefined;
+  /** `key`: one run per key at a time, in order. `partition`: the same per partition. @default 'none' */
+  readonly ordering?: Ordering | undefined;
+  /** Messages lying in the client beyond those being handled. @default the same as `concurrency` */
+  readonly prefetch?: number | undefined;
+  readonly redelivery?: RedeliveryPolicyOptions | undefined;
+  /** Milliseconds one run may take: then its signal aborts and it counts as failed. @default none */
+  readonly timeoutMs?: number | undefined;
+  /** Milliseconds a timed-out run may go on before it is given up and its slot freed. @default the same as `timeoutMs` */
+  readonly abandonAfterMs?: number | undefined;
+  /** From thrown errors to outcomes, first match wins. @default every error is `retry` */
+  readonly onError?: readonly ErrorRule[] | undefined;
+  /** Where this handler may send; sending elsewhere is a failed run. @default anywhere */
+  readonly publishes?: readonly Topic<never>[] | undefined;
+  /** Name of the dead letter topic. @default `<topic>-<subscription>-DLQ` */
+  readonly deadLetterTopic?: string | undefined;
+  /** Deliveries waiting unacknowledged for a due time; at the limit the subscription pauses. @default 1000 */
+  readonly maxHeld?: number | undefined;
+  /** Payload bytes of deliveries kept in place. @default 64 MiB */
+  readonly maxHeldBytes?: number | undefined;
+  /** Messages of one key waiting behind its head, with `ordering`. @default 1000 */
+  readonly maxLaneMessages?: number | undefined;
+  /** Applied to reason, message and stack on dead letters. @default nothing is redacted */
+  readonly redact?: Redact | undefined;
+}
+
+export const HANDLER_OPTION_NAMES = [
+  'type',
+  'initialPosition',
+  'concurrency',
+  'ordering',
+  'prefetch',
+  'redelivery',
+  'timeoutMs',
+  'abandonAfterMs',
+  'onError',
+  'publishes',
+  'deadLetterTopic',
+  'maxHeld',
+  'maxHeldBytes',
+  'maxLaneMessages',
+  'redact',
+] as const satisfies readonly (keyof HandlerOptions)[];
+
+/** A handler's function. It must say how it ended: returning nothing does not compile. */
+export type HandlerFunction<P> = (delivery: Delivery<P>) => Outcome | Promise<Outcome>;
+
+export interface HandlerDefinitionOptions<S extends Source, P> extends HandlerOptions {
+  /** Shown in logs, traces and dead letters. */
+  readonly name: string;
+  readonly source: S;
+  /** The subscription's name. */
+  readonly subscription: string;
+  readonly handle: HandlerFunction<P>;
+}
+
+/** A schema and codec for a source given by name or pattern. */
+export interface SourcePayload<Schema extends StandardSchemaV1 = StandardSchemaV1> {
+  readonly payload?: Schema | undefined;
+  readonly codec?: Codec | undefined;
+}
+
+/** A handler as the runtime takes it; nothing has been checked yet, all checks happen together at start. */
+export interface HandlerDefinition {
+  readonly kind: 'handler';
+  readonly name: string;
+  readonly source: Source;
+  readonly subscription: string;
+  readonly payload: StandardSchemaV1 | undefined;
+  readonly codec: Codec | undefined;
+  readonly options: HandlerOptions;
+  readonly handle: HandlerFunction<never>;
+}
+
+/**
+ * Declares a handler without decorators. Options are checked when the runtime starts, all of them together.
+ * The payload's type follows from the topic, or from the schema in `payload` where the source is a name or a pattern.
+ */
+export function defineHandler<const S extends Source>(
+  options: HandlerDefinitionOptions<S, PayloadOf<S>> & {
+    readonly payload?: undefined;
+    readonly codec?: Codec | undefined;
+  },
+): HandlerDefinition;
+export function defineHandler<Schema extends StandardSchemaV1>(
+  options: HandlerDefinitionOptions<string | { readonly pattern: RegExp }, StandardSchemaV1.InferOutput<Schema>> &
+    SourcePayload<Schema> & { readonly payload: Schema },
+): HandlerDefinition;
+export function defineHandler(options: HandlerDefinitionOptions<Source, never> & SourcePayload): HandlerDefinition {
+  const { name, source, subscription, handle, payload, codec, ...rest } = options;
+  return { kind: 'handler', name, source, subscription, payload, codec, options: rest, handle };
+}
+
+/** Where decorators leave what they know about a class. The runtime reads nothing else of them. */
+export const HANDLER_CLASS: unique symbol = Symbol.for('pulsework.handler-class') as never;
+
+/** One decorated method. */
+export interface HandlerMethod {
+  readonly method: string | symbol;
+  readonly source: Source;
+  readonly options: HandlerOptions & SourcePayload & { readonly subscription?: string | undefined };
+}
+
+/** A class with handler methods. `defaults` is absent when the class itself was not decorated: an error at start. */
+export interface HandlerClassDefinition {
+  readonly defaults: (HandlerOptions & { readonly subscription?: string | undefined }) | undefined;
+  readonly methods: readonly HandlerMethod[];
+}
+
+export type HandlerClass = abstract new (...args: never[]) => object;

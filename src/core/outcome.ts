@@ -1,0 +1,156 @@
+// What a handler says about a delivery. The runtime decides what follows (settlement.ts); nothing here acts.
+// The union is closed and branded: an object that only looks like an Outcome is refused by compiler and runtime.
+import type { DeadLetterCause } from './dead-letter.js';
+import { toError } from './errors.js';
+import type { OutgoingMessage } from './message.js';
+
+const BRAND: unique symbol = Symbol.for('pulsework.outcome') as never;
+
+interface Branded {
+  readonly [BRAND]: true;
+}
+
+/** Why something did not succeed, for people: one line, and the error it came from where there was one. */
+export interface Failure {
+  readonly reason: string;
+  readonly error?: Error | undefined;
+}
+
+/** Done; `messages` follow from it and are published and confirmed before the acknowledgement. */
+export interface Success extends Branded {
+  readonly kind: 'success';
+  readonly messages: readonly OutgoingMessage[];
+}
+/** Not for this handler: acknowledged, counted and logged apart. */
+export interface Skip extends Branded {
+  readonly kind: 'skip';
+  readonly failure: Failure;
+}
+/** Failed, may work later: the policy decides when. Spends an attempt. */
+export interface Retry extends Branded {
+  readonly kind: 'retry';
+  readonly failure: Failure;
+  /** The dead letter's cause should this be the last attempt; `redeliveries-exhausted` unless the runtime knows better. */
+  readonly cause: DeadLetterCause;
+}
+/** Failed, and known when to try again: `delayMs` is a floor. Spends an attempt. */
+export interface RetryAfter extends Branded {
+  readonly kind: 'retry-after';
+  readonly delayMs: number;
+  readonly failure: Failure;
+}
+/** Too early; nothing failed. Kept and run again in place, no attempt spent. */
+export interface Defer extends Branded {
+  readonly kind: 'defer';
+  /** Milliseconds from the end of the run, or a point in time. */
+  readonly until: number | Date;
+  readonly failure: Failure;
+}
+/** Will never work: dead letter now. */
+export interface Poison extends Branded {
+  readonly kind: 'poison';
+  readonly failure: Failure;
+  readonly cause: DeadLetterCause;
+}
+/** Something this handler needs is down; not the message's fault. Kept as the probe, the subscription pauses. */
+export interface DependencyDown extends Branded {
+  readonly kind: 'dependency-down';
+  readonly dependency: string;
+  readonly retryAfterMs: number | undefined;
+  readonly failure: Failure;
+}
+/** Stop the runtime: the delivery stays unsettled, the runtime drains and `closed` rejects. */
+export interface Fatal extends Branded {
+  readonly kind: 'fatal';
+  readonly failure: Failure;
+}
+
+export type Outcome = Success | Skip | Retry | RetryAfter | Defer | Poison | DependencyDown | Fatal;
+export type OutcomeKind = Outcome['kind'];
+
+const DONE: Success = { [BRAND]: true, kind: 'success', messages: [] };
+
+/** Done. Messages made by `topic.message(...)` are published, their receipts awaited, then the delivery is acknowledged. */
+export function success(...messages: OutgoingMessage[]): Success {
+  return messages.length === 0 ? DONE : { [BRAND]: true, kind: 'success', messages };
+}
+
+/** Nothing to do for this handler: acknowledged without a follow-up. */
+export function skip(reason: string): Skip {
+  return { [BRAND]: true, kind: 'skip', failure: failureOf(reason) };
+}
+
+/** Failed, may work later. The handler's redelivery policy decides when; after `maxDeliveries` it is a dead letter. */
+export function retry(reason?: string | Error): Retry {
+  return {
+    [BRAND]: true,
+    kind: 'retry',
+    failure: failureOf(reason ?? 'retry requested'),
+    cause: 'redeliveries-exhausted',
+  };
+}
+
+/** Failed, and the handler knows when it may work. @param delayMs milliseconds, 0 or more. */
+export function retryAfter(delayMs: number, reason?: string | Error): RetryAfter {
+  return { [BRAND]: true, kind: 'retry-after', delayMs, failure: failureOf(reason ?? 'retry requested') };
+}
+
+/** Too early: run again after `until` (milliseconds, or a Date). Spends no attempt. */
+export function defer(until: number | Date, reason?: string | Error): Defer {
+  return { [BRAND]: true, kind: 'defer', until, failure: failureOf(reason ?? 'deferred') };
+}
+
+/** Will never work, however often it is tried: a dead letter, now. */
+export function poison(reason: string | Error): Poison {
+  return { [BRAND]: true, kind: 'poison', failure: failureOf(reason), cause: 'poison' };
+}
+
+/** `dependency` cannot be reached. The subscription pauses and this delivery is tried again until it can. */
+export function dependencyDown(
+  dependency: string,
+  options: { readonly retryAfterMs?: number | undefined; readonly reason?: string | Error | undefined } = {},
+): DependencyDown {
+  const failure = failureOf(options.reason ?? `${dependency} is down`);
+  return { [BRAND]: true, kind: 'dependency-down', dependency, retryAfterMs: options.retryAfterMs, failure };
+}
+
+/** Stop everything: the runtime drains, `runtime.closed` rejects with this reason. The delivery stays in the subscription. */
+export function fatal(reason: string | Error): Fatal {
+  return { [BRAND]: true, kind: 'fatal', failure: failureOf(reason) };
+}
+
+/** A payload that cannot be read: never acknowledged away, always a dead letter. @internal */
+export function undecodable(error: Error): Poison {
+  return { [BRAND]: true, kind: 'poison', failure: failureOf(error), cause: 'undecodable' };
+}
+
+/** A run whose follow-up message was refused for good: a failed run with its own cause. @internal */
+export function publishRefused(error: Error): Retry {
+  return { [BRAND]: true, kind: 'retry', failure: failureOf(error), cause: 'publish-refused' };
+}
+
+/** Whether a value was made by one of the functions above (also by another copy of this package). */
+export function isOutcome(value: unknown): value is Outcome {
+  return typeof value === 'object' && value !== null && (value as Partial<Branded>)[BRAND] === true;
+}
+
+/** A reason and, where an error was given, the error. */
+export function failureOf(reason: string | Error): Failure {
+  if (typeof reason === 'string') return { reason };
+  const error = toError(reason);
+  return { reason: error.message === '' ? error.name : error.message, error };
+}
+
+/** What `on()` returns: a rule of a handler's `onError` list. */
+export interface ErrorRule {
+  readonly errorClass: abstract new (...args: never[]) => Error;
+  readonly outcome: (error: never) => Outcome;
+}
+
+/** Errors of `errorClass` (subclasses included) become the outcome that `outcome` gives. The first matching rule wins. */
+export function on<E extends Error>(
+  errorClass: abstract new (...args: never[]) => E,
+  outcome: (error: E) => Outcome,
+): ErrorRule {
+  return { errorClass, outcome };
+}

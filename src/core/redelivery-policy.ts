@@ -1,0 +1,50 @@
+// How often and how fast a failed delivery comes back to its handler before it becomes a dead letter.
+import type { Backoff } from './backoff.js';
+import { MAX_BACKOFF_MS, exponentialBackoff } from './backoff.js';
+import { PulseworkError, describeValue } from './errors.js';
+import type { OptionChecker } from './options.js';
+
+export interface RedeliveryPolicyOptions {
+  /** Deliveries to the handler, the first included; the dead letter follows the last failed one at once. @default 10 */
+  readonly maxDeliveries?: number | undefined;
+  /** @default exponentialBackoff(): 1 s to 10 min, doubling, no jitter */
+  readonly backoff?: Backoff | undefined;
+}
+
+export interface RedeliveryPolicy {
+  readonly maxDeliveries: number;
+  readonly backoff: Backoff;
+}
+
+export const DEFAULT_REDELIVERY_POLICY: RedeliveryPolicy = { maxDeliveries: 10, backoff: exponentialBackoff() };
+
+/** Fields that are absent come from `base`. */
+export function resolveRedeliveryPolicy(
+  options: RedeliveryPolicyOptions | undefined,
+  base: RedeliveryPolicy = DEFAULT_REDELIVERY_POLICY,
+): RedeliveryPolicy {
+  return { maxDeliveries: options?.maxDeliveries ?? base.maxDeliveries, backoff: options?.backoff ?? base.backoff };
+}
+
+export function checkRedeliveryPolicy(options: unknown, check: OptionChecker): void {
+  if (options === undefined || !check.object('redelivery', options)) return;
+  check.unknownOptions(options, ['maxDeliveries', 'backoff']);
+  check.positiveInteger('redelivery.maxDeliveries', options['maxDeliveries']);
+  check.function('redelivery.backoff', options['backoff']);
+}
+
+/**
+ * The wait before the delivery that follows a failed `attempt` (1 for the first).
+ * @throws PulseworkError POLICY_FAILED when the backoff throws or gives something that is not a delay.
+ */
+export function redeliveryDelayMs(policy: RedeliveryPolicy, attempt: number, random: () => number): number {
+  let delayMs: unknown;
+  try {
+    delayMs = policy.backoff(attempt - 1, random);
+  } catch (error) {
+    throw new PulseworkError('POLICY_FAILED', `the backoff threw on redelivery ${attempt - 1}`, { cause: error });
+  }
+  if (typeof delayMs === 'number' && delayMs >= 0) return Math.min(Math.trunc(delayMs), MAX_BACKOFF_MS);
+  const message = `a backoff must give milliseconds of 0 or more, got ${describeValue(delayMs)} on redelivery ${attempt - 1}`;
+  throw new PulseworkError('POLICY_FAILED', message);
+}

@@ -1,0 +1,131 @@
+// settlementFor: from what a handler said and what is known, the one settlement that follows. Pure and total.
+// The Settler performs it; docs/settlement.md holds the same table and a test compares the two.
+import type { DeadLetterCause } from './dead-letter.js';
+import { describeValue } from './errors.js';
+import type { OutgoingMessage } from './message.js';
+import type { Failure, Outcome, Retry, RetryAfter } from './outcome.js';
+import type { RedeliveryPolicy } from './redelivery-policy.js';
+import { redeliveryDelayMs } from './redelivery-policy.js';
+import type { SubscriptionType } from './subscription-spec.js';
+import { redeliversSingly } from './subscription-spec.js';
+
+/**
+ * How a delivery waits. `hold`: only its id waits, unacknowledged, then the broker is asked for redelivery.
+ * `local`: it is kept, payload included, and run again in place.
+ */
+export type RedeliveryStrategy = 'hold' | 'local';
+
+/** Publish `messages`, await every receipt, then acknowledge. */
+export interface Acknowledge {
+  readonly kind: 'acknowledge';
+  readonly messages: readonly OutgoingMessage[];
+}
+/** Wait `delayMs`, then deliver to the handler again. */
+export interface Redeliver {
+  readonly kind: 'redeliver';
+  readonly strategy: RedeliveryStrategy;
+  readonly delayMs: number;
+  readonly spendsAttempt: boolean;
+  readonly failure: Failure;
+  /** The dependency that is down: the subscription pauses until this delivery has succeeded as its probe. */
+  readonly outage: string | undefined;
+}
+/** Publish the dead letter, await its receipt, then acknowledge. */
+export interface DeadLetterSettlement {
+  readonly kind: 'dead-letter';
+  readonly cause: DeadLetterCause;
+  readonly failure: Failure;
+}
+/** Leave unsettled: the broker delivers it again after the subscription closes. */
+export interface Leave {
+  readonly kind: 'leave';
+  readonly failure: Failure;
+}
+
+export type Settlement = Acknowledge | Redeliver | DeadLetterSettlement | Leave;
+
+export type Ordering = 'none' | 'key' | 'partition';
+
+export interface SettlementFacts {
+  /** 1 for the first delivery. */
+  readonly attempt: number;
+  readonly policy: RedeliveryPolicy;
+  readonly type: SubscriptionType;
+  readonly ordering: Ordering;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly random: () => number;
+}
+
+/** How long a probe waits after `dependencyDown` without `retryAfterMs`, doubling each time up to a minute. */
+const PROBE_MIN_MS = 1_000;
+const PROBE_MAX_MS = 60_000;
+
+/** @throws PulseworkError POLICY_FAILED when the policy's own code fails; the caller then uses the default policy. */
+export function settlementFor(outcome: Outcome, facts: SettlementFacts): Settlement {
+  switch (outcome.kind) {
+    case 'success':
+      return { kind: 'acknowledge', messages: outcome.messages };
+    case 'skip':
+      return { kind: 'acknowledge', messages: [] };
+    case 'retry':
+    case 'retry-after':
+      return failedRun(outcome, facts);
+    case 'defer':
+      return keep(outcome.failure, deferMs(outcome.until, facts.now), undefined);
+    case 'dependency-down':
+      return keep(outcome.failure, outcome.retryAfterMs ?? PROBE_MIN_MS, outcome.dependency);
+    case 'poison':
+      return { kind: 'dead-letter', cause: outcome.cause, failure: outcome.failure };
+    case 'fatal':
+      return { kind: 'leave', failure: outcome.failure };
+  }
+}
+
+/** The wait of the n-th probe in a row (0 for the first) of a dependency that is down. */
+export function probeDelayMs(delayMs: number, probes: number): number {
+  return Math.max(delayMs, Math.min(delayMs * 2 ** probes, PROBE_MAX_MS));
+}
+
+/** What is wrong with an outcome's own numbers, or undefined. A handler in plain JavaScript can get them wrong. */
+export function outcomeProblem(outcome: Outcome): string | undefined {
+  if (outcome.kind === 'retry-after' && !isDelay(outcome.delayMs)) {
+    return `retryAfter() takes milliseconds of 0 or more, got ${describeValue(outcome.delayMs)}`;
+  }
+  if (outcome.kind === 'defer' && !isDelay(outcome.until instanceof Date ? outcome.until.getTime() : outcome.until)) {
+    return `defer() takes milliseconds of 0 or more or a valid Date, got ${describeValue(outcome.until)}`;
+  }
+  if (outcome.kind === 'dependency-down' && outcome.retryAfterMs !== undefined && !isDelay(outcome.retryAfterMs)) {
+    return `dependencyDown() takes "retryAfterMs" of 0 or more, got ${describeValue(outcome.retryAfterMs)}`;
+  }
+  return undefined;
+}
+
+/** `maxDeliveries` counts deliveries to the handler, the first included: attempt 3 of 3 failed means dead letter. */
+function failedRun(outcome: Retry | RetryAfter, facts: SettlementFacts): Settlement {
+  const { failure } = outcome;
+  if (facts.attempt >= facts.policy.maxDeliveries) {
+    return { kind: 'dead-letter', cause: outcome.kind === 'retry' ? outcome.cause : 'redeliveries-exhausted', failure };
+  }
+  const delayMs =
+    outcome.kind === 'retry-after' ? outcome.delayMs : redeliveryDelayMs(facts.policy, facts.attempt, facts.random);
+  const strategy = redeliveryStrategy(facts.type, facts.ordering);
+  return { kind: 'redeliver', strategy, delayMs, spendsAttempt: true, failure, outage: undefined };
+}
+
+/** Asking the broker back counts there and lets later messages of a key pass, so order and single consumers wait in place. */
+export function redeliveryStrategy(type: SubscriptionType, ordering: Ordering): RedeliveryStrategy {
+  return redeliversSingly(type) && ordering === 'none' ? 'hold' : 'local';
+}
+
+function keep(failure: Failure, delayMs: number, outage: string | undefined): Redeliver {
+  return { kind: 'redeliver', strategy: 'local', delayMs, spendsAttempt: false, failure, outage };
+}
+
+function deferMs(until: number | Date, now: number): number {
+  return Math.max(0, until instanceof Date ? until.getTime() - now : until);
+}
+
+function isDelay(value: number): boolean {
+  return typeof value === 'number' && value >= 0;
+}

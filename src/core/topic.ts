@@ -1,0 +1,51 @@
+// `topic()`: a name, the shape of its payloads and how they are written. Shared by publishers and handlers.
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { Codec } from './codec.js';
+import { jsonCodec } from './codec.js';
+import type { MessageOptions, OutgoingMessage } from './message.js';
+
+export interface TopicOptions<S extends StandardSchemaV1 = StandardSchemaV1> {
+  /** Any Standard Schema (zod, valibot, arktype, ...). Checked when a message is published and when it arrives. @default unchecked */
+  readonly payload?: S | undefined;
+  /** @default jsonCodec */
+  readonly codec?: Codec | undefined;
+}
+
+/** `In` is what publishers give; `Out` is what handlers get (they differ where the schema transforms). */
+export interface Topic<In, Out = unknown> {
+  readonly kind: 'topic';
+  /** Short or full; a short one belongs to the runtime's namespace. */
+  readonly name: string;
+  readonly schema: StandardSchemaV1<unknown, Out> | undefined;
+  readonly codec: Codec;
+  /** A message for this topic; nothing is sent until an outcome or a publisher carries it. */
+  message(payload: In, options?: MessageOptions): OutgoingMessage;
+}
+
+/**
+ * Declares a topic.
+ * @param name `orders`, `tenant/namespace/orders` or `persistent://tenant/namespace/orders`. Checked when the runtime starts.
+ */
+export function topic(
+  name: string,
+  options?: { readonly payload?: undefined; readonly codec?: Codec | undefined },
+): Topic<unknown>;
+export function topic<S extends StandardSchemaV1>(
+  name: string,
+  options: TopicOptions<S>,
+): Topic<StandardSchemaV1.InferInput<S>, StandardSchemaV1.InferOutput<S>>;
+export function topic(name: string, options: TopicOptions = {}): Topic<unknown> {
+  const made: Topic<unknown> = {
+    kind: 'topic',
+    name,
+    schema: options.payload,
+    codec: options.codec ?? jsonCodec,
+    message: (payload, messageOptions = {}) => ({ topic: made, payload, options: messageOptions }),
+  };
+  return made;
+}
+
+/** Whether a value is what `topic()` returns. */
+export function isTopic(value: unknown): value is Topic<never> {
+  return typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'topic';
+}

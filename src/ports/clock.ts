@@ -1,0 +1,16 @@
+// Time as a value that is passed in: the only source of it, so that tests own it.
+
+export interface Clock {
+  /** Epoch milliseconds. */
+  now(): number;
+  /**
+   * Calls `run` once, `delayMs` milliseconds from now or later, never earlier and never inside this call. Any delay up to
+   * 2^53 ms is taken. What `run` throws is the caller's fault and surfaces as an uncaught error.
+   */
+  setTimer(delayMs: number, run: () => void): Timer;
+}
+
+export interface Timer {
+  /** After this `run` is not called. May be called at any time, any number of times. */
+  cancel(): void;
+}

@@ -1,0 +1,89 @@
+// The seam to a broker. Everything the runtime asks of one is here; the comments are the contract that
+// the conformance suite checks. All methods may be called from many handlers at once.
+import type { EncodedMessage, ReceivedMessage } from '../core/message.js';
+import type { MessageId } from '../core/message-id.js';
+import type { SubscriptionSpec } from '../core/subscription-spec.js';
+
+/** What a transport can do beyond the minimum. The runtime checks handlers against it at start: no silent downgrade. */
+export type Capability =
+  /** `acknowledge` resolves when the broker has it, not when the client has queued it. */
+  | 'ack-receipts'
+  | 'cumulative-ack'
+  /** `redeliveryCount` is the broker's own. */
+  | 'redelivery-count'
+  /** The broker keeps a message until `deliverAtMs` (Shared and Key_Shared). */
+  | 'delayed-delivery'
+  /** `pause()` stops the granting of permits. */
+  | 'flow-pause'
+  | 'pattern-subscriptions'
+  | 'transactions'
+  | 'ordered-negative-ack';
+
+export interface Transport {
+  /** For logs and errors, e.g. `embedded`. */
+  readonly name: string;
+  readonly capabilities: ReadonlySet<Capability>;
+  /** What the broker takes for one message, payload and properties together, in bytes. */
+  readonly maxMessageBytes: number;
+  /**
+   * Opens a consumer. Resolves once the broker has confirmed it: what is published afterwards is kept for it.
+   * @throws TransportError CONSUMER_BUSY (retriable) when the type or an exclusive consumer forbids it; NOT_SUPPORTED;
+   *   TOPIC_NAME_INVALID; CONNECTION_LOST; ALREADY_CLOSED.
+   */
+  subscribe(spec: SubscriptionSpec): Promise<Subscription>;
+  /** Opens a producer on a full topic name; a partitioned topic is routed by key. @throws TransportError as above. */
+  publisher(topic: string): Promise<Publisher>;
+  /** Closes what is still open, subscriptions included. Calling it twice is allowed. */
+  close(): Promise<void>;
+}
+
+/** One subscription on a broker. */
+export interface Subscription {
+  /** The next message; undefined once `close()` was called or `signal` aborted. One call at a time. */
+  receive(signal: AbortSignal): Promise<ReceivedMessage | undefined>;
+  /**
+   * Resolves when the broker has it where `capabilities` has 'ack-receipts', else when it is handed to the client. An id
+   * with a `batchIndex` acknowledges that message alone; the entry goes when all of its messages are. Acknowledging again
+   * is no error (A-15).
+   * @throws TransportError CONNECTION_LOST (retriable), ALREADY_CLOSED.
+   */
+  acknowledge(ids: readonly MessageId[]): Promise<void>;
+  /** Exclusive and Failover only: everything up to and including `id`. @throws TransportError NOT_SUPPORTED elsewhere. */
+  acknowledgeCumulative(id: MessageId): Promise<void>;
+  /**
+   * Asks for redelivery without further delay, counted by the broker. Whole entries: a batch index is ignored. Ids that
+   * are not pending at this consumer are ignored (S-22). On Exclusive and Failover the WHOLE subscription is sent again.
+   * Resolves when the request was handed to the broker. @throws TransportError CONNECTION_LOST, ALREADY_CLOSED.
+   */
+  redeliver(ids: readonly MessageId[]): Promise<void>;
+  /** Stops and restarts the granting of permits; what was granted still arrives. */
+  pause(): void;
+  resume(): void;
+  /** All consumers' unsettled messages are sent again from there (S-28). */
+  seek(to: MessageId | Date | 'earliest' | 'latest'): Promise<void>;
+  /** `report` is called with the current state at once and on each change. One reporter per subscription. */
+  onState(report: (state: SubscriptionState) => void): void;
+  /** Gives unsettled deliveries back, uncounted; never unsubscribes. Calling it twice is allowed. */
+  close(): Promise<void>;
+}
+
+export interface SubscriptionState {
+  /** Grows with each reconnect; the same number is on each message that came over it. */
+  readonly connection: number;
+  /** `active` and `standby`: Failover only. */
+  readonly state: 'connected' | 'lost' | 'active' | 'standby';
+}
+
+/** One producer on a topic. */
+export interface Publisher {
+  /** Full name. */
+  readonly topic: string;
+  /** Takes a sequence id for one message; repeating a publish whose result is unknown uses the same one. */
+  nextSequenceId(): number;
+  /**
+   * Resolves with the receipt: the message is stored. Messages with one key are stored in the order of these calls.
+   * @throws TransportError; `retriable: false` means refused for good: MESSAGE_TOO_LARGE, TOPIC_TERMINATED, NOT_SUPPORTED.
+   */
+  publish(message: EncodedMessage, sequenceId: number): Promise<MessageId>;
+  close(): Promise<void>;
+}
