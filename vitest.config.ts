@@ -19,6 +19,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     passWithNoTests: false,
     testTimeout: 20_000,
+    env: { PULSEWORK_LOG_LEVEL: 'silent' },
     typecheck: { enabled: false },
   },
 });

@@ -6,7 +6,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];
 
 export interface ConsoleLoggerOptions {
-  /** Lines below it are not written. @default `PULSEWORK_LOG_LEVEL`, else `silent` where NODE_ENV is `test`, else `info` */
+  /** Lines below it are not written. @default the environment variable `PULSEWORK_LOG_LEVEL`, else `info` */
   readonly level?: LogLevel | undefined;
   /** Takes each line. @default standard output and error */
   readonly write?: ((line: string, level: LogLevel) => void) | undefined;
@@ -27,7 +27,7 @@ export function consoleLogger(options: ConsoleLoggerOptions = {}): Logger {
 function defaultLevel(): LogLevel {
   const asked = systemEnvironment.variable('PULSEWORK_LOG_LEVEL');
   if (asked !== undefined && (LOG_LEVELS as readonly string[]).includes(asked)) return asked as LogLevel;
-  return systemEnvironment.variable('NODE_ENV') === 'test' ? 'silent' : 'info';
+  return 'info';
 }
 
 function writeToConsole(line: string, level: LogLevel): void {
