@@ -21,7 +21,13 @@ export function consoleLogger(options: ConsoleLoggerOptions = {}): Logger {
       if (enabled) write(formatLine(level, message, fields), level);
     };
   };
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  return {
+    isEnabled: (level) => LOG_LEVELS.indexOf(level) >= threshold,
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+  };
 }
 
 function defaultLevel(): LogLevel {

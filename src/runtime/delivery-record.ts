@@ -1,0 +1,47 @@
+// What the runtime knows of one message while it is in this process with its payload: from arrival to settlement,
+// or until only its id is left waiting in the NegativeAckTracker.
+import type { ReceivedMessage } from '../core/message.js';
+import type { Timer } from '../ports/clock.js';
+import type { FailureHistory } from './failure-histories.js';
+import type { PendingSettlement } from './pending-settlement.js';
+
+/**
+ * `waiting`: arrived, not started. `running`: its handler runs or its settlement is being made. `kept`: to be run again
+ * in place when due. `unsettled`: its settlement failed and is made again when due. `gone`: settled or given back.
+ */
+export type RecordState = 'waiting' | 'running' | 'kept' | 'unsettled' | 'gone';
+
+export class DeliveryRecord {
+  /** The newest copy: a message that arrives again while this record lives replaces it. */
+  message: ReceivedMessage;
+  state: RecordState = 'waiting';
+  /** Failed runs of this message seen by this process, and when the first was. */
+  history: FailureHistory;
+  /** Probes in a row that found the dependency down. */
+  probes = 0;
+  /** What is left of a settlement whose call failed; undefined when the handler is what comes next. */
+  pending: PendingSettlement | undefined;
+  /** Runs when a `kept` or `unsettled` one is due; undefined when nothing is waited for. */
+  timer: Timer | undefined;
+  /** Due, but its connection was lost: it waits for its copy. */
+  asleep = false;
+
+  constructor(message: ReceivedMessage, history: FailureHistory) {
+    this.message = message;
+    this.history = history;
+  }
+
+  /**
+   * 1 on the first delivery; never lower than what this process has seen, never counting what was not a failure. The
+   * broker counts per entry, so in a producer batch its number may be a neighbour's failures: the smaller is assumed.
+   */
+  get attempt(): number {
+    const { id, redeliveryCount } = this.message;
+    const counted = id.batchSize > 1 ? 0 : redeliveryCount;
+    return Math.max(counted, this.history.failures) + 1;
+  }
+
+  get payloadBytes(): number {
+    return this.message.payload?.length ?? 0;
+  }
+}

@@ -1,0 +1,234 @@
+// Which messages of one subscription are here and in what state: waiting, running, held or just acknowledged.
+// It recognises copies of a message, so that each is settled once, and decides when an entry may be asked back.
+import { EntryMap } from '../core/entry-map.js';
+import type { ReceivedMessage } from '../core/message.js';
+import type { MessageId } from '../core/message-id.js';
+import { formatMessageId } from '../core/message-id.js';
+import type { Clock } from '../ports/clock.js';
+import { NegativeAckTracker } from '../redelivery/negative-ack-tracker.js';
+import { BatchEntry } from './batch-entry.js';
+import { DeliveryRecord } from './delivery-record.js';
+import { FailureHistories } from './failure-histories.js';
+import { RecentlyAcknowledged } from './recently-acknowledged.js';
+
+/**
+ * What an arrival is: a record to run, or a copy. `acknowledged`: acknowledge it again. `held`: its id waits here.
+ * `alive`: the record took over the copy; where it was asleep, it can go on now.
+ */
+export type Arrival =
+  | DeliveryRecord
+  | { readonly copyOf: 'acknowledged' | 'held' }
+  | { readonly copyOf: 'alive'; readonly record: DeliveryRecord };
+
+const COPY_OF_ACKNOWLEDGED = { copyOf: 'acknowledged' } as const;
+const COPY_OF_HELD = { copyOf: 'held' } as const;
+
+/** Partly done batch entries with nothing here are kept to recognise repeats; beyond this the oldest are forgotten. */
+const MAX_QUIET_BATCHES = 10_000;
+/** Ids that slept through a lost connection; beyond this the oldest come back as if they had never been held. */
+const MAX_SLEEPERS = 10_000;
+
+export interface DeliveryRegistryOptions {
+  readonly clock: Clock;
+  /** How long a copy of an acknowledged message is recognised, milliseconds. */
+  readonly duplicateWindowMs: number;
+  /** Asks the broker for redelivery of these entries. */
+  readonly redeliver: (ids: readonly MessageId[]) => Promise<void>;
+}
+
+export class DeliveryRegistry {
+  readonly histories = new FailureHistories();
+  readonly #clock: Clock;
+  readonly #acknowledged: RecentlyAcknowledged;
+  readonly #tracker: NegativeAckTracker;
+  /** Singles by their record, batches by their entry. */
+  readonly #live = new EntryMap<DeliveryRecord | BatchEntry>();
+  /** Batch entries none of whose messages is here; the oldest first. */
+  readonly #quietBatches = new Set<BatchEntry>();
+  /** Due times of held ids whose connection was lost, by the text of the id. */
+  readonly #sleepers = new Map<string, number>();
+
+  constructor(options: DeliveryRegistryOptions) {
+    this.#clock = options.clock;
+    this.#acknowledged = new RecentlyAcknowledged(options.duplicateWindowMs);
+    this.#tracker = new NegativeAckTracker({
+      clock: options.clock,
+      redeliver: (ids) => {
+        const ready = ids.filter((id) => this.#mayAskBack(id));
+        return ready.length === 0 ? Promise.resolve() : options.redeliver(ready);
+      },
+    });
+  }
+
+  /** Entries whose id waits here to be asked back. */
+  get heldCount(): number {
+    return this.#tracker.size;
+  }
+
+  admit(message: ReceivedMessage): Arrival {
+    const known = this.#live.get(message.id);
+    if (known === undefined) return this.#admitUnknown(message);
+    if (known instanceof BatchEntry) return this.#admitToBatch(known, message);
+    return adopt(known, message);
+  }
+
+  /** The message is acknowledged: a copy of it is recognised for a while. */
+  settled(record: DeliveryRecord): void {
+    const { id } = record.message;
+    record.state = 'gone';
+    this.histories.forget(id);
+    const known = this.#live.get(id);
+    if (known instanceof BatchEntry) {
+      known.records.delete(id.batchIndex);
+      known.holds.delete(id.batchIndex);
+      known.done.add(id.batchIndex);
+      if (!known.complete) return this.#afterRun(known);
+      this.#quietBatches.delete(known);
+    }
+    this.#live.delete(id);
+    this.#acknowledged.add(id, this.#clock.now());
+  }
+
+  /** Lets the payload go; only the id waits until `dueMs`, then the broker is asked for it. */
+  hold(record: DeliveryRecord, dueMs: number): void {
+    const { id } = record.message;
+    record.state = 'gone';
+    this.histories.remember(id, record.history);
+    const known = this.#live.get(id);
+    if (known instanceof BatchEntry) {
+      known.records.delete(id.batchIndex);
+      known.holds.set(id.batchIndex, dueMs);
+    } else {
+      this.#live.delete(id);
+    }
+    this.#tracker.add(id, dueMs);
+    if (known instanceof BatchEntry) this.#afterRun(known);
+  }
+
+  /** The record stays here, but nothing of it runs now: a batch that is due may be asked back. */
+  resting(record: DeliveryRecord): void {
+    const known = this.#live.get(record.message.id);
+    if (known instanceof BatchEntry) this.#afterRun(known);
+  }
+
+  /** Nothing more is done for the record here; the broker delivers the message again when the subscription closes. */
+  giveBack(record: DeliveryRecord): void {
+    const { id } = record.message;
+    record.state = 'gone';
+    if (record.history.failures > 0) this.histories.remember(id, record.history);
+    const known = this.#live.get(id);
+    if (known instanceof BatchEntry) {
+      known.records.delete(id.batchIndex);
+      this.#afterRun(known);
+    } else if (known === record) {
+      this.#live.delete(id);
+    }
+  }
+
+  /** The broker sends everything unsettled again: what has not started is dropped, held ids sleep until their copy comes. */
+  connectionLost(): void {
+    for (const known of [...this.#live.values()]) {
+      const records = known instanceof BatchEntry ? [...known.records.values()] : [known];
+      for (const record of records) if (record.state === 'waiting') this.giveBack(record);
+    }
+    for (const { id, dueMs } of this.#tracker.takeAll()) {
+      if (id.batchSize > 1) continue; // its due times stay in the BatchEntry
+      this.#sleepers.set(formatMessageId(id), dueMs);
+      if (this.#sleepers.size <= MAX_SLEEPERS) continue;
+      const oldest = this.#sleepers.keys().next();
+      if (oldest.done !== true) this.#sleepers.delete(oldest.value);
+    }
+  }
+
+  close(): void {
+    this.#tracker.close();
+    this.#live.clear();
+    this.#quietBatches.clear();
+    this.#sleepers.clear();
+    this.#acknowledged.clear();
+    this.histories.clear();
+  }
+
+  #admitUnknown(message: ReceivedMessage): Arrival {
+    const { id } = message;
+    if (this.#acknowledged.has(id, this.#clock.now())) return COPY_OF_ACKNOWLEDGED;
+    if (this.#isHeld(id)) return COPY_OF_HELD;
+    if (this.#sleepers.size > 0 && this.#sleepsOn(id)) return COPY_OF_HELD;
+    if (id.batchSize > 1) {
+      const batch = new BatchEntry(id);
+      this.#live.set(id, batch);
+      return this.#newInBatch(batch, message);
+    }
+    const record = new DeliveryRecord(message, this.histories.get(id));
+    this.#live.set(id, record);
+    return record;
+  }
+
+  /** A copy that comes while its redelivery is being asked for is the answer: there is nothing more to ask. */
+  #isHeld(id: MessageId): boolean {
+    if (this.#tracker.size === 0) return false;
+    if (this.#tracker.isPending(id)) return true;
+    this.#tracker.acknowledge({ ...id, batchIndex: -1 });
+    return false;
+  }
+
+  /** A held id whose copy came over a new connection: not due means it is held on. */
+  #sleepsOn(id: MessageId): boolean {
+    const key = formatMessageId(id);
+    const dueMs = this.#sleepers.get(key);
+    if (dueMs === undefined) return false;
+    this.#sleepers.delete(key);
+    if (dueMs <= this.#clock.now()) return false;
+    this.#tracker.add(id, dueMs);
+    return true;
+  }
+
+  #admitToBatch(batch: BatchEntry, message: ReceivedMessage): Arrival {
+    const index = message.id.batchIndex;
+    this.#isHeld(message.id);
+    if (batch.done.has(index)) return COPY_OF_ACKNOWLEDGED;
+    const record = batch.records.get(index);
+    if (record !== undefined) return adopt(record, message);
+    const dueMs = batch.holds.get(index);
+    if (dueMs !== undefined && dueMs > this.#clock.now()) {
+      this.#tracker.add(message.id, dueMs);
+      return COPY_OF_HELD;
+    }
+    batch.holds.delete(index);
+    return this.#newInBatch(batch, message);
+  }
+
+  #newInBatch(batch: BatchEntry, message: ReceivedMessage): DeliveryRecord {
+    const record = new DeliveryRecord(message, this.histories.get(message.id));
+    batch.records.set(message.id.batchIndex, record);
+    this.#quietBatches.delete(batch);
+    return record;
+  }
+
+  #mayAskBack(id: MessageId): boolean {
+    const known = this.#live.get(id);
+    if (!(known instanceof BatchEntry) || known.quiet) return true;
+    known.askWhenQuiet = true;
+    return false;
+  }
+
+  #afterRun(batch: BatchEntry): void {
+    if (batch.askWhenQuiet && batch.quiet) {
+      batch.askWhenQuiet = false;
+      this.#tracker.add(batch.id, this.#clock.now());
+    }
+    if (batch.records.size > 0) return;
+    this.#quietBatches.add(batch);
+    if (this.#quietBatches.size <= MAX_QUIET_BATCHES) return;
+    const [oldest] = this.#quietBatches;
+    if (oldest === undefined) return;
+    this.#quietBatches.delete(oldest);
+    this.#live.delete(oldest.id);
+  }
+}
+
+/** A copy replaces the one that is here: an acknowledgement must go over the connection that the broker knows. */
+function adopt(record: DeliveryRecord, copy: ReceivedMessage): Arrival {
+  record.message = copy;
+  return { copyOf: 'alive', record };
+}

@@ -1,0 +1,184 @@
+// Runs a delivery: decode, plugins, handler, and whatever comes of it as one Outcome. It never rejects: a throw, a
+// time limit, a payload that cannot be read and a value that is no Outcome all have their outcome. It settles nothing.
+import { PulseworkError, describeValue, toError } from '../core/errors.js';
+import type { Delivery } from '../core/delivery.js';
+import type { ErrorRule, Outcome } from '../core/outcome.js';
+import { isOutcome, retry, undecodable } from '../core/outcome.js';
+import { outcomeProblem } from '../core/settlement.js';
+import { withoutPartition } from '../core/topic-name.js';
+import type { Clock } from '../ports/clock.js';
+import type { Logger } from '../ports/logger.js';
+import { Deadlines } from './deadlines.js';
+import type { DeliveryRecord } from './delivery-record.js';
+import type { HandlerPlan } from './handler-plan.js';
+import { HandlerRun } from './handler-run.js';
+import { Undecodable, readPayload } from './payload.js';
+import type { PluginHost } from './plugin-host.js';
+
+export interface DispatcherOptions {
+  readonly plan: HandlerPlan;
+  readonly plugins: PluginHost;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** A run was given up, or one given up before has ended: how many there are now. */
+  readonly onAbandoned: (count: number) => void;
+}
+
+export class Dispatcher {
+  readonly #plan: HandlerPlan;
+  readonly #logger: Logger;
+  readonly #onAbandoned: (count: number) => void;
+  readonly #run: (delivery: Delivery) => unknown;
+  readonly #timeouts: Deadlines | undefined;
+  readonly #abandonments: Deadlines | undefined;
+  readonly #running = new Set<HandlerRun>();
+  #abandoned = 0;
+
+  constructor({ plan, plugins, clock, logger, onAbandoned }: DispatcherOptions) {
+    this.#plan = plan;
+    this.#logger = logger;
+    this.#onAbandoned = onAbandoned;
+    this.#run = plugins.wrapHandler(plan.handle as (delivery: Delivery) => Outcome | Promise<Outcome>);
+    if (plan.timeoutMs === undefined) return;
+    this.#timeouts = new Deadlines(clock, plan.timeoutMs);
+    this.#abandonments = new Deadlines(clock, plan.abandonAfterMs);
+  }
+
+  /** A promise only where the schema, a plugin or the handler gave one. */
+  run(record: DeliveryRecord): Outcome | Promise<Outcome> {
+    const reader = this.#plan.readers.get(withoutPartition(record.message.id.topic));
+    if (reader === undefined) return retry(new Error(`no payload reader for topic ${record.message.id.topic}`));
+    let payload: unknown;
+    try {
+      payload = readPayload(record.message.payload, reader);
+    } catch (error) {
+      return this.#outcomeOfError(error);
+    }
+    if (!(payload instanceof Promise)) return this.#runOn(record, payload);
+    return payload.then(
+      (value: unknown) => this.#runOn(record, value),
+      (error: unknown) => this.#outcomeOfError(error),
+    );
+  }
+
+  /** Tells every run to end, with `reason` on its signal. */
+  interruptAll(reason: Error): void {
+    for (const run of this.#running) run.interrupt(reason);
+  }
+
+  close(): void {
+    this.#timeouts?.clear();
+    this.#abandonments?.clear();
+  }
+
+  #runOn(record: DeliveryRecord, payload: unknown): Outcome | Promise<Outcome> {
+    if (payload instanceof Undecodable) return undecodable(payload.error);
+    const run = new HandlerRun(record, this.#plan, payload);
+    let result: unknown;
+    try {
+      result = this.#run(run);
+    } catch (error) {
+      return this.#outcomeOfError(error);
+    }
+    if (!isPromiseLike(result)) return this.#outcomeOf(result);
+    return this.#timeouts === undefined ? this.#finish(run, result) : this.#finishInTime(run, result, this.#timeouts);
+  }
+
+  async #finish(run: HandlerRun, result: PromiseLike<unknown>): Promise<Outcome> {
+    this.#running.add(run);
+    try {
+      return this.#outcomeOf(await result);
+    } catch (error) {
+      return this.#outcomeOfError(error);
+    } finally {
+      this.#running.delete(run);
+    }
+  }
+
+  /**
+   * At the limit the signal aborts and the run counts as failed, but its outcome is given only once it has ended or
+   * `abandonAfterMs` more have passed: a retry must not run beside it.
+   */
+  #finishInTime(run: HandlerRun, result: PromiseLike<unknown>, timeouts: Deadlines): Promise<Outcome> {
+    return new Promise((resolve) => {
+      let abandoned = false;
+      const timedOut = (): Outcome => retry(this.#timeoutError());
+      const abandon = (): void => {
+        abandoned = true;
+        this.#countAbandoned(1);
+        this.#running.delete(run);
+        resolve(timedOut());
+      };
+      let deadline = timeouts.add(() => {
+        run.interrupt(this.#timeoutError());
+        deadline = this.#abandonments?.add(abandon) ?? deadline;
+      });
+      void this.#finish(run, result).then((outcome) => {
+        deadline.remove();
+        if (abandoned) this.#countAbandoned(-1);
+        else resolve(isTimeout(run.interruption) ? timedOut() : outcome);
+      });
+    });
+  }
+
+  #countAbandoned(change: 1 | -1): void {
+    this.#abandoned += change;
+    if (change > 0) {
+      this.#logger.error('a handler did not end after its time limit and was given up; its slot is free again', {
+        handler: this.#plan.name,
+        timeoutMs: this.#plan.timeoutMs,
+        abandoned: this.#abandoned,
+      });
+    }
+    this.#onAbandoned(this.#abandoned);
+  }
+
+  #timeoutError(): PulseworkError {
+    return new PulseworkError(
+      'HANDLER_TIMED_OUT',
+      `handler ${JSON.stringify(this.#plan.name)} did not end within ${this.#plan.timeoutMs ?? 0} ms`,
+    );
+  }
+
+  #outcomeOf(result: unknown): Outcome {
+    if (!isOutcome(result)) {
+      const message = `handler ${JSON.stringify(this.#plan.name)} must return an outcome such as success(), got ${describeValue(result)}`;
+      return retry(new PulseworkError('HANDLER_RETURNED_NO_OUTCOME', message));
+    }
+    const problem = outcomeProblem(result);
+    if (problem === undefined) return result;
+    return retry(
+      new PulseworkError('HANDLER_RETURNED_NO_OUTCOME', `handler ${JSON.stringify(this.#plan.name)}: ${problem}`),
+    );
+  }
+
+  /** The first rule that matches the error decides; without one it is a retry. */
+  #outcomeOfError(thrown: unknown): Outcome {
+    const error = toError(thrown);
+    const rule = this.#plan.onError.find(({ errorClass }) => error instanceof errorClass);
+    return rule === undefined ? retry(error) : this.#applyRule(rule, error);
+  }
+
+  #applyRule(rule: ErrorRule, error: Error): Outcome {
+    const failed = (message: string, cause: unknown): Outcome =>
+      retry(new PulseworkError('POLICY_FAILED', message, { cause }));
+    try {
+      const outcome: unknown = rule.outcome(error as never);
+      if (isOutcome(outcome) && outcomeProblem(outcome) === undefined) return outcome;
+      return failed(
+        `the onError rule for ${rule.errorClass.name} must return an outcome, got ${describeValue(outcome)}`,
+        error,
+      );
+    } catch (ruleError) {
+      return failed(`the onError rule for ${rule.errorClass.name} threw: ${toError(ruleError).message}`, error);
+    }
+  }
+}
+
+function isTimeout(interruption: Error | undefined): boolean {
+  return interruption instanceof PulseworkError && interruption.code === 'HANDLER_TIMED_OUT';
+}
+
+function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
+}

@@ -1,0 +1,59 @@
+// The messages that follow from an outcome: each gets an id that is the same on every repeat, the correlation id of
+// what it follows from, and leaves only for topics that the handler declared.
+import { PulseworkError, toError } from '../core/errors.js';
+import type { OutgoingMessage } from '../core/message.js';
+import { formatMessageId } from '../core/message-id.js';
+import type { Clock } from '../ports/clock.js';
+import type { DeliveryRecord } from './delivery-record.js';
+import type { HandlerPlan } from './handler-plan.js';
+import { encodeMessage } from './message-encoder.js';
+import type { PendingPublish, PendingSettlement } from './pending-settlement.js';
+import type { PublishFailure, Publishers } from './publishers.js';
+
+export class FollowUps {
+  readonly #plan: HandlerPlan;
+  readonly #publishers: Publishers;
+  readonly #fullName: (name: string) => string;
+  readonly #clock: Clock;
+
+  constructor(plan: HandlerPlan, publishers: Publishers, fullName: (name: string) => string, clock: Clock) {
+    this.#plan = plan;
+    this.#publishers = publishers;
+    this.#fullName = fullName;
+    this.#clock = clock;
+  }
+
+  /** Publishes `messages` and waits for every receipt. Progress stays in `pending`, so that a repeat goes on from it. */
+  async publish(
+    record: DeliveryRecord,
+    messages: readonly OutgoingMessage[],
+    pending: PendingSettlement,
+  ): Promise<PublishFailure | undefined> {
+    try {
+      pending.publishes ??= await Promise.all(messages.map((message, index) => this.#prepare(record, message, index)));
+    } catch (error) {
+      return { kind: 'refused', error: toError(error) };
+    }
+    return this.#publishers.publishAll(pending.publishes);
+  }
+
+  async #prepare(record: DeliveryRecord, outgoing: OutgoingMessage, index: number): Promise<PendingPublish> {
+    const topic = this.#topicOf(outgoing);
+    const origin = record.message.properties['ORIGIN_MESSAGE_ID'] ?? formatMessageId(record.message.id);
+    const message = await encodeMessage(outgoing, this.#clock, {
+      messageId: `${origin}/${this.#plan.name}/${index}`,
+      correlationId: record.message.properties['pulsework-correlation-id'] ?? origin,
+      causationId: record.message.properties['pulsework-message-id'] ?? origin,
+    });
+    return { topic, message, sequenceId: undefined, confirmed: false };
+  }
+
+  /** @throws PulseworkError PUBLISH_REFUSED */
+  #topicOf(outgoing: OutgoingMessage): string {
+    const { name } = outgoing.topic;
+    const topic = this.#fullName(name);
+    if (this.#plan.publishes === undefined || this.#plan.publishes.has(topic)) return topic;
+    const message = `handler ${JSON.stringify(this.#plan.name)} sends to topic ${JSON.stringify(name)}, which its "publishes" does not list; add it there`;
+    throw new PulseworkError('PUBLISH_REFUSED', message);
+  }
+}

@@ -1,0 +1,128 @@
+// What can be wrong with one handler definition: each rule gives a sentence that names the option, the value and
+// the remedy. Nothing throws: the sentences of all handlers are reported together.
+import { describeValue, toError } from '../core/errors.js';
+import type { HandlerDefinition, HandlerOptions } from '../core/handler-definition.js';
+import { HANDLER_OPTION_NAMES } from '../core/handler-definition.js';
+import { OptionChecker } from '../core/options.js';
+import { checkRedact } from '../core/redaction.js';
+import { checkRedeliveryPolicy } from '../core/redelivery-policy.js';
+import { SUBSCRIPTION_TYPES, redeliversSingly } from '../core/subscription-spec.js';
+import { isTopic } from '../core/topic.js';
+import type { Transport } from '../ports/transport.js';
+
+/** All problems of `definition`, as sentences that start with the handler's name. */
+export function handlerProblems(
+  definition: HandlerDefinition,
+  fullName: (name: string) => string,
+  transport: Transport,
+): readonly string[] {
+  const check = new OptionChecker(`handler ${JSON.stringify(definition.name)}`);
+  if (typeof definition.name !== 'string' || definition.name.trim() === '')
+    check.problem('"name" must be a text that is not empty');
+  if (typeof definition.subscription !== 'string' || definition.subscription.trim() === '') {
+    check.problem('it has no subscription name; give "subscription" to @Handler, @Subscribe or defineHandler');
+  }
+  check.function('handle', definition.handle);
+  checkSource(definition, fullName, transport, check);
+  checkOptions(definition.options, check);
+  checkCombinations(definition.options, check);
+  checkTopicOptions(definition.options, fullName, check);
+  return check.problems;
+}
+
+function checkSource(
+  definition: HandlerDefinition,
+  fullName: (name: string) => string,
+  transport: Transport,
+  check: OptionChecker,
+): void {
+  const source: unknown = definition.source;
+  const hasPayload = definition.payload !== undefined || definition.codec !== undefined;
+  if (typeof source === 'string') return checkTopicName(source, fullName, check);
+  if (isTopic(source) || Array.isArray(source)) {
+    const topics: readonly unknown[] = isTopic(source) ? [source] : source;
+    if (topics.length === 0) check.problem('its list of topics is empty; name at least one');
+    if (hasPayload)
+      check.problem('"payload" and "codec" belong to topic(); they are for sources given by name or pattern');
+    for (const topic of topics) {
+      if (isTopic(topic)) checkTopicName(topic.name, fullName, check);
+      else check.problem(`a list of topics takes results of topic(), got ${describeValue(topic)}`);
+    }
+    return;
+  }
+  if (typeof source === 'object' && source !== null && (source as { pattern?: unknown }).pattern instanceof RegExp) {
+    if (transport.capabilities.has('pattern-subscriptions')) return;
+    return check.problem(`the ${transport.name} transport cannot subscribe by pattern; list the topics`);
+  }
+  check.problem(
+    `it has no topic; give a topic(), a list of them, a topic name or { pattern }, got ${describeValue(source)}`,
+  );
+}
+
+function checkTopicName(name: string, fullName: (name: string) => string, check: OptionChecker): void {
+  try {
+    fullName(name);
+  } catch (error) {
+    check.problem(toError(error).message);
+  }
+}
+
+function checkOptions(options: HandlerOptions, check: OptionChecker): void {
+  check.unknownOptions(options, HANDLER_OPTION_NAMES);
+  check.oneOf('type', options.type, SUBSCRIPTION_TYPES);
+  check.oneOf('initialPosition', options.initialPosition, ['earliest', 'latest']);
+  check.positiveInteger('concurrency', options.concurrency);
+  check.oneOf('ordering', options.ordering, ['none', 'key', 'partition']);
+  check.positiveInteger('prefetch', options.prefetch);
+  checkRedeliveryPolicy(options.redelivery, check);
+  check.durationMs('timeoutMs', options.timeoutMs, { minMs: 1 });
+  check.durationMs('abandonAfterMs', options.abandonAfterMs);
+  check.positiveInteger('maxHeld', options.maxHeld);
+  check.positiveInteger('maxHeldBytes', options.maxHeldBytes);
+  check.positiveInteger('maxLaneMessages', options.maxLaneMessages);
+  check.nonEmptyString('deadLetterTopic', options.deadLetterTopic);
+  checkRedact(options.redact, check);
+  checkErrorRules(options.onError, check);
+}
+
+function checkErrorRules(rules: unknown, check: OptionChecker): void {
+  if (rules === undefined) return;
+  if (!Array.isArray(rules))
+    return check.problem(`"onError" must be a list of on(ErrorClass, outcome), got ${describeValue(rules)}`);
+  for (const rule of rules as readonly unknown[]) {
+    const { errorClass, outcome } = (typeof rule === 'object' && rule !== null ? rule : {}) as Record<string, unknown>;
+    if (typeof errorClass === 'function' && typeof outcome === 'function') continue;
+    check.problem(`"onError" takes results of on(ErrorClass, outcome), got ${describeValue(rule)}`);
+  }
+}
+
+/** What the broker or the runtime could not honour together: refused, never quietly weakened. */
+function checkCombinations(options: HandlerOptions, check: OptionChecker): void {
+  const { type = 'shared', ordering = 'none', timeoutMs, abandonAfterMs } = options;
+  if (ordering === 'key' && type === 'shared') {
+    check.problem(
+      '"ordering: key" cannot hold on a shared subscription, where another consumer may get the next message of a key; use type "key-shared"',
+    );
+  }
+  if (ordering === 'partition' && redeliversSingly(type)) {
+    check.problem(
+      `"ordering: partition" cannot hold on a ${type} subscription, which spreads a partition over consumers; use type "failover"`,
+    );
+  }
+  if (abandonAfterMs !== undefined && timeoutMs === undefined) {
+    check.problem('"abandonAfterMs" says what follows a time limit; set "timeoutMs" too');
+  }
+}
+
+function checkTopicOptions(options: HandlerOptions, fullName: (name: string) => string, check: OptionChecker): void {
+  if (typeof options.deadLetterTopic === 'string' && options.deadLetterTopic.trim() !== '')
+    checkTopicName(options.deadLetterTopic, fullName, check);
+  const publishes: unknown = options.publishes;
+  if (publishes === undefined) return;
+  if (!Array.isArray(publishes))
+    return check.problem(`"publishes" must be a list of topics, got ${describeValue(publishes)}`);
+  for (const topic of publishes as readonly unknown[]) {
+    if (isTopic(topic)) checkTopicName(topic.name, fullName, check);
+    else check.problem(`"publishes" takes results of topic(), got ${describeValue(topic)}`);
+  }
+}

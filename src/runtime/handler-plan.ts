@@ -1,0 +1,153 @@
+// A handler as the machine runs it: names full, defaults filled in, everything checked. The checks of all handlers
+// are collected, so that one ConfigurationError at start names them all.
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { Codec } from '../core/codec.js';
+import { jsonCodec } from '../core/codec.js';
+import type { HandlerDefinition, HandlerFunction, HandlerOptions } from '../core/handler-definition.js';
+import type { ErrorRule } from '../core/outcome.js';
+import type { OptionChecker } from '../core/options.js';
+import type { Redact } from '../core/redaction.js';
+import type { RedeliveryPolicy, RedeliveryPolicyOptions } from '../core/redelivery-policy.js';
+import { resolveRedeliveryPolicy } from '../core/redelivery-policy.js';
+import type { Ordering } from '../core/settlement.js';
+import type { SubscriptionSpec } from '../core/subscription-spec.js';
+import { redeliversSingly } from '../core/subscription-spec.js';
+import { isTopic } from '../core/topic.js';
+import { deadLetterTopicName, fullTopicName } from '../core/topic-name.js';
+
+/** How payloads of one topic are read. */
+export interface PayloadReader {
+  readonly codec: Codec;
+  readonly schema: StandardSchemaV1 | undefined;
+}
+
+export interface HandlerPlan {
+  readonly name: string;
+  readonly spec: SubscriptionSpec;
+  /** By full topic name. */
+  readonly readers: ReadonlyMap<string, PayloadReader>;
+  readonly handle: HandlerFunction<never>;
+  readonly concurrency: number;
+  readonly ordering: Ordering;
+  readonly policy: RedeliveryPolicy;
+  readonly timeoutMs: number | undefined;
+  readonly abandonAfterMs: number;
+  readonly onError: readonly ErrorRule[];
+  /** Full names of the topics this handler may send to; undefined: anywhere. */
+  readonly publishes: ReadonlySet<string> | undefined;
+  /** Full name of the dead letter topic for messages of `topic`. */
+  readonly deadLetterTopic: (topic: string) => string;
+  readonly maxHeld: number;
+  readonly maxHeldBytes: number;
+  readonly maxLaneMessages: number;
+  readonly redact: Redact | undefined;
+}
+
+export interface PlanContext {
+  /** From a name in code to a full topic name. @throws PulseworkError TOPIC_NAME_INVALID */
+  readonly fullName: (name: string) => string;
+  readonly redelivery: RedeliveryPolicyOptions | undefined;
+  /** Unique per process, shown by the broker. */
+  readonly consumerName: (handler: string) => string;
+}
+
+export const DEFAULT_HANDLER_OPTIONS = {
+  type: 'shared',
+  initialPosition: 'earliest',
+  concurrency: 16,
+  ordering: 'none',
+  maxHeld: 1_000,
+  maxHeldBytes: 64 * 1024 * 1024,
+  maxLaneMessages: 1_000,
+} as const;
+
+/** Only for definitions that `checkHandler` found nothing wrong with. */
+export function planHandler(definition: HandlerDefinition, context: PlanContext): HandlerPlan {
+  const { options, subscription, name } = definition;
+  const type = options.type ?? DEFAULT_HANDLER_OPTIONS.type;
+  const concurrency = options.concurrency ?? (redeliversSingly(type) ? DEFAULT_HANDLER_OPTIONS.concurrency : 1);
+  const readers = readersOf(definition, context.fullName);
+  const base = resolveRedeliveryPolicy(context.redelivery);
+  return {
+    name,
+    spec: {
+      topics: [...readers.keys()],
+      subscription,
+      type,
+      initialPosition: options.initialPosition ?? DEFAULT_HANDLER_OPTIONS.initialPosition,
+      prefetch: options.prefetch ?? concurrency,
+      consumerName: context.consumerName(name),
+    },
+    readers,
+    handle: definition.handle,
+    concurrency,
+    ordering: options.ordering ?? DEFAULT_HANDLER_OPTIONS.ordering,
+    policy: resolveRedeliveryPolicy(options.redelivery, base),
+    timeoutMs: options.timeoutMs,
+    abandonAfterMs: options.abandonAfterMs ?? options.timeoutMs ?? 0,
+    onError: options.onError ?? [],
+    publishes: options.publishes && new Set(options.publishes.map((topic) => context.fullName(topic.name))),
+    deadLetterTopic: deadLetterNames(options, subscription, context.fullName),
+    maxHeld: options.maxHeld ?? DEFAULT_HANDLER_OPTIONS.maxHeld,
+    maxHeldBytes: options.maxHeldBytes ?? DEFAULT_HANDLER_OPTIONS.maxHeldBytes,
+    maxLaneMessages: options.maxLaneMessages ?? DEFAULT_HANDLER_OPTIONS.maxLaneMessages,
+    redact: options.redact,
+  };
+}
+
+function readersOf(
+  { source, codec, payload }: HandlerDefinition,
+  fullName: PlanContext['fullName'],
+): Map<string, PayloadReader> {
+  const readers = new Map<string, PayloadReader>();
+  if (typeof source === 'string') readers.set(fullName(source), { codec: codec ?? jsonCodec, schema: payload });
+  const topics = isTopic(source) ? [source] : Array.isArray(source) ? source : [];
+  for (const topic of topics.filter(isTopic))
+    readers.set(fullName(topic.name), { codec: topic.codec, schema: topic.schema });
+  return readers;
+}
+
+function deadLetterNames(
+  options: HandlerOptions,
+  subscription: string,
+  fullName: PlanContext['fullName'],
+): (topic: string) => string {
+  const named = options.deadLetterTopic;
+  if (named === undefined) return (topic) => deadLetterTopicName(topic, subscription);
+  const name = fullName(named);
+  return () => name;
+}
+
+/** Two handlers on one topic and subscription would share its messages by chance. */
+export function checkConflicts(plans: readonly HandlerPlan[], check: OptionChecker): void {
+  const taken = new Map<string, string>();
+  for (const { name, spec } of plans) {
+    for (const topic of spec.topics) {
+      const key = `${topic} ${spec.subscription}`;
+      const other = taken.get(key);
+      if (other === undefined) taken.set(key, name);
+      else {
+        const subject = `handlers ${JSON.stringify(other)} and ${JSON.stringify(name)}`;
+        check.problem(
+          `${subject} both use subscription ${JSON.stringify(spec.subscription)} on ${topic}; give one of them another subscription name`,
+        );
+      }
+    }
+  }
+}
+
+/** Where a plan would feed itself its own dead letters. */
+export function checkDeadLetterLoop(plan: HandlerPlan, check: OptionChecker): void {
+  for (const topic of plan.spec.topics) {
+    const deadLetterTopic = plan.deadLetterTopic(topic);
+    if (!plan.spec.topics.includes(deadLetterTopic)) continue;
+    check.problem(
+      `its dead letter topic ${deadLetterTopic} is one of its own topics; failed messages would go round for ever`,
+    );
+  }
+}
+
+/** The full name behind a name in code. */
+export function topicResolver(topics: (name: string) => string, namespace: string): (name: string) => string {
+  return (name) => fullTopicName(topics(name), namespace);
+}

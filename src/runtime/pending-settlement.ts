@@ -1,0 +1,25 @@
+// How far a settlement has come. It is kept when a call fails, so that repeating it publishes nothing twice that has
+// a receipt already, and repeats what is unknown with the same sequence id.
+import type { EncodedMessage } from '../core/message.js';
+import type { Outcome } from '../core/outcome.js';
+import type { Settlement } from '../core/settlement.js';
+
+export interface PendingSettlement {
+  readonly outcome: Outcome;
+  readonly settlement: Settlement;
+  /** When the run started, for the report. */
+  readonly startedMs: number;
+  /** What is to be published before the acknowledgement; undefined until it is encoded. */
+  publishes: PendingPublish[] | undefined;
+  /** Calls that failed so far: the wait before the next grows with it. */
+  failures: number;
+}
+
+export interface PendingPublish {
+  /** Full topic name. */
+  readonly topic: string;
+  readonly message: EncodedMessage;
+  /** Taken at the first try; a repeat uses it again. */
+  sequenceId: number | undefined;
+  confirmed: boolean;
+}

@@ -1,0 +1,145 @@
+// What a runtime is given, its defaults, and what is wrong with it.
+import type { HandlerClass, HandlerDefinition } from '../core/handler-definition.js';
+import { OptionChecker, seconds } from '../core/options.js';
+import type { RedeliveryPolicyOptions } from '../core/redelivery-policy.js';
+import { checkRedeliveryPolicy } from '../core/redelivery-policy.js';
+import { DEFAULT_NAMESPACE, namespaceProblem } from '../core/topic-name.js';
+import type { Clock } from '../ports/clock.js';
+import type { Logger } from '../ports/logger.js';
+import type { Plugin } from '../ports/plugin.js';
+import type { Telemetry } from '../ports/telemetry.js';
+import type { Transport } from '../ports/transport.js';
+import { consoleLogger } from '../system/console-logger.js';
+import type { Environment } from '../system/environment.js';
+import { systemEnvironment } from '../system/environment.js';
+import { systemClock } from '../system/system-clock.js';
+import type { HandlerResolver } from './handler-classes.js';
+
+export interface RuntimeOptions {
+  /** `embedded()`, or a transport to a Pulsar cluster. The runtime closes it at the end. */
+  readonly transport: Transport;
+  /** Decorated classes and results of `defineHandler`. */
+  readonly handlers: readonly (HandlerDefinition | HandlerClass)[];
+  /** Makes the instances of handler classes, e.g. `inversifyResolver(container)`. @default `new HandlerClass()` */
+  readonly resolve?: HandlerResolver | undefined;
+  /** Where short topic names belong, `tenant/namespace`. @default 'public/default' */
+  readonly namespace?: string | undefined;
+  /** From the names in code to the names of this environment, before the namespace is added. @default unchanged */
+  readonly topics?: ((name: string) => string) | undefined;
+  /** For all handlers; a handler's own fields win. @default exponential 1 s to 10 min, 10 deliveries */
+  readonly redelivery?: RedeliveryPolicyOptions | undefined;
+  readonly plugins?: readonly Plugin[] | undefined;
+  /** @default JSON lines on the console, level `PULSEWORK_LOG_LEVEL` or `info` */
+  readonly logger?: Logger | undefined;
+  /** @default none; settlements are logged in any case */
+  readonly telemetry?: Telemetry | undefined;
+  /** Milliseconds that `drain()` lets handlers finish; `Infinity` for no limit. @default 30 s */
+  readonly drainDeadlineMs?: number | undefined;
+  /** Milliseconds a call to the transport may take before it is repeated. @default 30 s */
+  readonly callTimeoutMs?: number | undefined;
+  /** Milliseconds a copy of an acknowledged message is recognised. @default 10 s */
+  readonly duplicateWindowMs?: number | undefined;
+  /** @default the system's */
+  readonly clock?: Clock | undefined;
+  /** For jitter: a number in [0, 1). @default Math.random */
+  readonly random?: (() => number) | undefined;
+}
+
+export interface ResolvedRuntimeOptions {
+  readonly transport: Transport;
+  readonly namespace: string;
+  readonly topics: (name: string) => string;
+  readonly redelivery: RedeliveryPolicyOptions | undefined;
+  readonly plugins: readonly Plugin[];
+  readonly logger: Logger;
+  readonly telemetry: Telemetry | undefined;
+  readonly drainDeadlineMs: number;
+  readonly callTimeoutMs: number;
+  readonly duplicateWindowMs: number;
+  readonly clock: Clock;
+  readonly environment: Environment;
+}
+
+export const DEFAULT_RUNTIME_OPTIONS = {
+  drainDeadlineMs: seconds(30),
+  callTimeoutMs: seconds(30),
+  duplicateWindowMs: seconds(10),
+} as const;
+
+const OPTION_NAMES = [
+  'transport',
+  'handlers',
+  'resolve',
+  'namespace',
+  'topics',
+  'redelivery',
+  'plugins',
+  'logger',
+  'telemetry',
+  'drainDeadlineMs',
+  'callTimeoutMs',
+  'duplicateWindowMs',
+  'clock',
+  'random',
+] as const satisfies readonly (keyof RuntimeOptions)[];
+
+export function resolveRuntimeOptions(options: RuntimeOptions): ResolvedRuntimeOptions {
+  return {
+    transport: options.transport,
+    namespace: options.namespace ?? DEFAULT_NAMESPACE,
+    topics: options.topics ?? ((name) => name),
+    redelivery: options.redelivery,
+    plugins: options.plugins ?? [],
+    logger: safeLogger(options.logger ?? consoleLogger()),
+    telemetry: options.telemetry,
+    drainDeadlineMs: options.drainDeadlineMs ?? DEFAULT_RUNTIME_OPTIONS.drainDeadlineMs,
+    callTimeoutMs: options.callTimeoutMs ?? DEFAULT_RUNTIME_OPTIONS.callTimeoutMs,
+    duplicateWindowMs: options.duplicateWindowMs ?? DEFAULT_RUNTIME_OPTIONS.duplicateWindowMs,
+    clock: options.clock ?? systemClock,
+    environment: options.random === undefined ? systemEnvironment : { ...systemEnvironment, random: options.random },
+  };
+}
+
+/** One sentence per problem of the runtime's own options; handlers are checked apart. */
+export function runtimeOptionProblems(options: RuntimeOptions): readonly string[] {
+  const check = new OptionChecker('runtime');
+  if (!check.object('options', options)) return check.problems;
+  check.unknownOptions(options, OPTION_NAMES);
+  if (!isTransport(options.transport)) check.problem('"transport" must be a transport, e.g. embedded()');
+  if (!Array.isArray(options.handlers) || options.handlers.length === 0)
+    check.problem('"handlers" must list at least one handler');
+  const namespace = options.namespace === undefined ? undefined : namespaceProblem(options.namespace);
+  if (namespace !== undefined) check.problem(namespace);
+  check.function('topics', options.topics);
+  checkRedeliveryPolicy(options.redelivery, check);
+  if (options.plugins !== undefined && !Array.isArray(options.plugins)) check.problem('"plugins" must be a list');
+  check.durationMs('drainDeadlineMs', options.drainDeadlineMs, { infinite: true });
+  check.durationMs('callTimeoutMs', options.callTimeoutMs, { minMs: 1 });
+  check.durationMs('duplicateWindowMs', options.duplicateWindowMs);
+  check.function('random', options.random);
+  return check.problems;
+}
+
+function isTransport(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && typeof (value as Partial<Transport>).subscribe === 'function';
+}
+
+/** A logger that throws must not decide about a message. */
+function safeLogger(logger: Logger): Logger {
+  const safe = (level: 'debug' | 'info' | 'warn' | 'error'): Logger['info'] => {
+    return (message, fields) => {
+      try {
+        logger[level](message, fields);
+      } catch {
+        // Nowhere to tell: the logger itself is what failed.
+      }
+    };
+  };
+  return {
+    isEnabled: (level) => logger.isEnabled?.(level) ?? true,
+    debug: safe('debug'),
+    info: safe('info'),
+    warn: safe('warn'),
+    error: safe('error'),
+  };
+}

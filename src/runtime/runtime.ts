@@ -1,0 +1,239 @@
+// The runtime: opens every subscription or none, runs handlers until it is told to drain, and closes everything.
+import { PulseworkError, toError } from '../core/errors.js';
+import type { HandlerClass } from '../core/handler-definition.js';
+import type { Topic } from '../core/topic.js';
+import type { HandlerResolver } from './handler-classes.js';
+import { resolverOf } from './handler-classes.js';
+import { Lifecycle } from './lifecycle.js';
+import type { RuntimeState } from './lifecycle.js';
+import { PluginHost } from './plugin-host.js';
+import { PortCalls } from './port-calls.js';
+import { Publishers } from './publishers.js';
+import type { RuntimeOptions } from './runtime-options.js';
+import type { StartPlan } from './start-checks.js';
+import { planStart } from './start-checks.js';
+import type { SubscriptionHandle, SubscriptionHealth } from './subscription-handle.js';
+import { SubscriptionRunner } from './subscription-runner.js';
+import type { TopicPublisher } from './topic-publisher.js';
+import { topicPublisher } from './topic-publisher.js';
+import type { TopologyEntry } from './topology.js';
+import { topologyOf } from './topology.js';
+
+/** Past the deadline handlers have seen their signal abort; those that end now still get their success settled. */
+const ABORT_GRACE_MS = 1_000;
+
+export interface DrainReport {
+  /** False when the deadline passed: some handlers were interrupted and their messages went back, uncounted. */
+  readonly complete: boolean;
+  /** Handlers that had not ended when the subscriptions closed. */
+  readonly interrupted: readonly string[];
+}
+
+export class Runtime {
+  /** Checks everything, opens everything, starts. All or nothing. */
+  static async start(options: RuntimeOptions): Promise<Runtime> {
+    const runtime = new Runtime(planStart(options), options.resolve);
+    await runtime.#start();
+    return runtime;
+  }
+
+  /** Resolves once the runtime has closed; rejects when a handler asked it to stop with `fatal`. */
+  readonly closed: Promise<void>;
+  readonly #plan: StartPlan;
+  readonly #resolver: ReturnType<typeof resolverOf>;
+  readonly #lifecycle = new Lifecycle();
+  readonly #calls: PortCalls;
+  readonly #plugins: PluginHost;
+  readonly #publishers: Publishers;
+  readonly #runners: SubscriptionRunner[] = [];
+  #settleClosed!: { resolve: () => void; reject: (error: Error) => void };
+  #draining: Promise<DrainReport> | undefined;
+  #fatal: Error | undefined;
+
+  private constructor(plan: StartPlan, resolver: HandlerResolver | undefined) {
+    const { clock, callTimeoutMs, logger, transport } = plan.options;
+    this.#plan = plan;
+    this.#resolver = resolverOf(resolver);
+    this.#calls = new PortCalls(clock, callTimeoutMs);
+    this.#plugins = new PluginHost(plan.plugins, logger);
+    this.#publishers = new Publishers(transport, this.#calls, this.#plugins);
+    this.closed = new Promise((resolve, reject) => (this.#settleClosed = { resolve, reject }));
+    // Nobody has to watch `closed`; the failure is logged too.
+    this.closed.catch(() => undefined);
+  }
+
+  get state(): RuntimeState {
+    return this.#lifecycle.state;
+  }
+
+  /** Which handler takes from and sends to which topics. */
+  get topology(): readonly TopologyEntry[] {
+    return topologyOf(this.#plan.plans);
+  }
+
+  health(): readonly SubscriptionHealth[] {
+    return this.#runners.map((runner) => runner.health());
+  }
+
+  /** @throws PulseworkError TOPIC_NOT_FOUND when no handler has this subscription on this topic. */
+  subscription(subscription: string, topic: string): SubscriptionHandle {
+    const name = this.#plan.fullName(topic);
+    const runner = this.#runners.find(
+      ({ plan }) => plan.spec.subscription === subscription && plan.spec.topics.includes(name),
+    );
+    if (runner !== undefined) return runner;
+    throw new PulseworkError(
+      'TOPIC_NOT_FOUND',
+      `no handler has subscription ${JSON.stringify(subscription)} on topic ${name}`,
+    );
+  }
+
+  /** Publishes outside handlers. The runtime keeps one producer per topic. */
+  publisher<In>(topic: Topic<In>): TopicPublisher<In> {
+    return topicPublisher(topic, {
+      publishers: this.#publishers,
+      clock: this.#plan.options.clock,
+      fullName: this.#plan.fullName,
+      requireOpen: () => this.#lifecycle.require('publish()', 'running', 'draining'),
+    });
+  }
+
+  /**
+   * Takes no more messages, lets handlers finish until the deadline, gives back the rest uncounted, closes. Never
+   * unsubscribes. Calling it again gives the same promise.
+   * @param options.deadlineMs milliseconds; `Infinity` for no limit. @default the runtime's `drainDeadlineMs`
+   */
+  drain(options: { readonly deadlineMs?: number | undefined } = {}): Promise<DrainReport> {
+    if (this.#draining !== undefined) return this.#draining;
+    this.#lifecycle.require('drain()', 'running');
+    this.#lifecycle.move('draining');
+    return (this.#draining = this.#drain(options.deadlineMs ?? this.#plan.options.drainDeadlineMs));
+  }
+
+  /** Drains without waiting: running handlers are interrupted at once. */
+  close(): Promise<DrainReport> {
+    return this.drain({ deadlineMs: 0 });
+  }
+
+  async #start(): Promise<void> {
+    this.#lifecycle.move('starting');
+    try {
+      await this.#bindClasses();
+      for (const plan of this.#plan.plans) await this.#open(plan);
+      await this.#plugins.start();
+    } catch (error) {
+      await this.#closeAll();
+      this.#lifecycle.move('failed');
+      this.#settleClosed.reject(toError(error));
+      throw error;
+    }
+    this.#lifecycle.move('running');
+    for (const runner of this.#runners) runner.start();
+    this.#plan.options.logger.info('runtime started', {
+      transport: this.#plan.options.transport.name,
+      handlers: this.#plan.plans.map(({ name }) => name),
+    });
+  }
+
+  async #bindClasses(): Promise<void> {
+    for (const handlers of this.#plan.classes) handlers.bind(await this.#instanceOf(handlers.handlerClass));
+  }
+
+  async #instanceOf(handlerClass: HandlerClass): Promise<object> {
+    try {
+      return await this.#resolver.resolve(handlerClass);
+    } catch (error) {
+      throw new PulseworkError(
+        'START_FAILED',
+        `class ${handlerClass.name} could not be resolved: ${toError(error).message}`,
+        { cause: error },
+      );
+    }
+  }
+
+  async #open(plan: StartPlan['plans'][number]): Promise<void> {
+    const { options, fullName } = this.#plan;
+    const what = `subscription ${JSON.stringify(plan.spec.subscription)} on ${plan.spec.topics.join(', ')}`;
+    try {
+      const subscription = await this.#calls.run(`opening ${what}`, () => options.transport.subscribe(plan.spec));
+      const shared = { options, plugins: this.#plugins, publishers: this.#publishers, calls: this.#calls, fullName };
+      this.#runners.push(
+        new SubscriptionRunner(plan, subscription, { ...shared, onFatal: (error) => this.#stopFor(plan.name, error) }),
+      );
+    } catch (error) {
+      throw new PulseworkError(
+        'START_FAILED',
+        `handler ${JSON.stringify(plan.name)} cannot start: ${what}: ${toError(error).message}`,
+        { cause: error },
+      );
+    }
+  }
+
+  #stopFor(handler: string, error: Error): void {
+    const message = `handler ${JSON.stringify(handler)} asked to stop: ${error.message}`;
+    this.#fatal ??= new PulseworkError('HANDLER_REQUESTED_STOP', message, { cause: error });
+    this.#plan.options.logger.error('runtime stops', { handler, error });
+    if (this.#lifecycle.state === 'running') void this.drain();
+  }
+
+  async #drain(deadlineMs: number): Promise<DrainReport> {
+    const { logger } = this.#plan.options;
+    logger.info('runtime drains', { deadlineMs });
+    const quiet = Promise.all(this.#runners.map((runner) => runner.drain()));
+    await this.#plugins.drain();
+    let complete = await this.#within(quiet, deadlineMs);
+    if (!complete) {
+      const reason = new PulseworkError(
+        'ILLEGAL_STATE',
+        'the runtime drains and its deadline has passed; the message goes back to the broker',
+      );
+      for (const runner of this.#runners) runner.interrupt(reason);
+      complete = await this.#within(quiet, ABORT_GRACE_MS).then(() => false);
+    }
+    const interrupted = this.#runners.filter((runner) => runner.health().running > 0).map(({ plan }) => plan.name);
+    if (interrupted.length > 0)
+      logger.warn('handlers had not ended when the runtime closed', { handlers: interrupted });
+    await this.#closeAll();
+    this.#finish();
+    return { complete, interrupted };
+  }
+
+  #finish(): void {
+    this.#lifecycle.move(this.#fatal === undefined ? 'closed' : 'failed');
+    this.#plan.options.logger.info('runtime closed', { state: this.#lifecycle.state });
+    if (this.#fatal === undefined) this.#settleClosed.resolve();
+    else this.#settleClosed.reject(this.#fatal);
+  }
+
+  /** Whether `work` ends within `limitMs`. */
+  async #within(work: Promise<unknown>, limitMs: number): Promise<boolean> {
+    if (limitMs === Infinity) return work.then(() => true);
+    return new Promise((resolve) => {
+      const timer = this.#plan.options.clock.setTimer(limitMs, () => resolve(false));
+      void work.then(() => {
+        timer.cancel();
+        resolve(true);
+      });
+    });
+  }
+
+  /** Closes what is open, in the reverse order of opening. What fails to close is logged and passed over. */
+  async #closeAll(): Promise<void> {
+    const { transport } = this.#plan.options;
+    for (const runner of this.#runners.toReversed())
+      await this.#closing(`subscription ${runner.plan.spec.subscription}`, () => runner.close());
+    await this.#closing('publishers', () => this.#publishers.close());
+    await this.#closing('transport', () => this.#calls.run('closing the transport', () => transport.close()));
+    await this.#closing('resolver', () => this.#resolver.close());
+    await this.#plugins.close();
+    this.#calls.close();
+  }
+
+  async #closing(what: string, close: () => Promise<void>): Promise<void> {
+    try {
+      await close();
+    } catch (error) {
+      this.#plan.options.logger.warn(`${what} did not close`, { error: toError(error) });
+    }
+  }
+}

@@ -1,0 +1,122 @@
+// Tells log, telemetry and plugins of each settlement: one structured line, one report. What observers throw is
+// contained: watching a message must not change what happens to it.
+import { PulseworkError, toError } from '../core/errors.js';
+import type { MessageId } from '../core/message-id.js';
+import { formatMessageId } from '../core/message-id.js';
+import type { Failure, Outcome } from '../core/outcome.js';
+import { withoutPartition } from '../core/topic-name.js';
+import type { Clock } from '../ports/clock.js';
+import type { LogFields, Logger } from '../ports/logger.js';
+import type { SettlementReport, Telemetry } from '../ports/telemetry.js';
+import type { DeliveryRecord } from './delivery-record.js';
+import type { HandlerPlan } from './handler-plan.js';
+import type { PendingSettlement } from './pending-settlement.js';
+import type { PluginHost } from './plugin-host.js';
+
+export interface SettlementReporterOptions {
+  readonly plan: HandlerPlan;
+  readonly plugins: PluginHost;
+  readonly telemetry: Telemetry | undefined;
+  readonly logger: Logger;
+  readonly clock: Clock;
+}
+
+export class SettlementReporter {
+  readonly #options: SettlementReporterOptions;
+
+  constructor(options: SettlementReporterOptions) {
+    this.#options = options;
+  }
+
+  settled(record: DeliveryRecord, pending: PendingSettlement): void {
+    const { plugins, telemetry, logger } = this.#options;
+    const level = levelOf(pending);
+    const logged = logger.isEnabled?.(level) ?? true;
+    if (!logged && telemetry === undefined && !plugins.observesSettlements) return;
+    const report = this.#report(record, pending);
+    if (logged) this.#log(level, report);
+    plugins.settled(report);
+    try {
+      telemetry?.onSettled(report);
+    } catch (error) {
+      logger.error('telemetry failed', { hook: 'onSettled', error: toError(error) });
+    }
+  }
+
+  /** A call to the broker failed. @param delayMs when it is made again; undefined: it is not. */
+  callFailed(call: string, id: MessageId, error: Error, delayMs: number | undefined): void {
+    const { logger, plan } = this.#options;
+    logger.warn(`${call} failed`, { handler: plan.name, messageId: formatMessageId(id), againInMs: delayMs, error });
+  }
+
+  policyFailed(record: DeliveryRecord, error: Error): void {
+    const { logger, plan } = this.#options;
+    logger.error('the redelivery policy failed; the default backoff is used', {
+      handler: plan.name,
+      messageId: formatMessageId(record.message.id),
+      error,
+    });
+  }
+
+  #report(record: DeliveryRecord, { outcome, settlement, startedMs }: PendingSettlement): SettlementReport {
+    const { plan, clock } = this.#options;
+    const redeliver = settlement.kind === 'redeliver' ? settlement : undefined;
+    return {
+      handler: plan.name,
+      subscription: plan.spec.subscription,
+      topic: withoutPartition(record.message.id.topic),
+      id: record.message.id,
+      attempt: record.attempt,
+      outcome: outcome.kind,
+      settlement: settlement.kind,
+      strategy: redeliver?.strategy,
+      delayMs: redeliver?.delayMs,
+      cause: settlement.kind === 'dead-letter' ? settlement.cause : undefined,
+      failure: failureOf(outcome),
+      durationMs: clock.now() - startedMs,
+    };
+  }
+
+  #log(level: Level, report: SettlementReport): void {
+    const { failure, id, ...rest } = report;
+    const fields: LogFields = {
+      ...rest,
+      messageId: formatMessageId(id),
+      reason: failure?.reason,
+      error: failure?.error,
+    };
+    this.#options.logger[level](LINES[report.settlement], fields);
+  }
+}
+
+type Level = 'debug' | 'info' | 'error';
+
+const LINES: Readonly<Record<SettlementReport['settlement'], string>> = {
+  acknowledge: 'delivery acknowledged',
+  redeliver: 'delivery will run again',
+  'dead-letter': 'delivery dead-lettered',
+  leave: 'delivery left unsettled',
+};
+
+/** A fault of the program is an error however it ends; a message's own failure is one only when it is final. */
+function levelOf({ settlement: { kind }, outcome }: PendingSettlement): Level {
+  if (kind === 'dead-letter' || kind === 'leave' || isProgramFault(failureOf(outcome)?.error)) return 'error';
+  if (kind === 'redeliver' || outcome.kind === 'skip') return 'info';
+  return 'debug';
+}
+
+const PROGRAM_FAULTS: readonly unknown[] = ['HANDLER_RETURNED_NO_OUTCOME', 'POLICY_FAILED', 'HANDLER_TIMED_OUT'];
+
+function isProgramFault(error: Error | undefined): boolean {
+  if (error instanceof PulseworkError) return PROGRAM_FAULTS.includes(error.code);
+  return (
+    error instanceof TypeError ||
+    error instanceof ReferenceError ||
+    error instanceof RangeError ||
+    error instanceof SyntaxError
+  );
+}
+
+function failureOf(outcome: Outcome): Failure | undefined {
+  return outcome.kind === 'success' ? undefined : outcome.failure;
+}

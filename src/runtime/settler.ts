@@ -1,0 +1,193 @@
+// Performs settlements: the only place that acknowledges, negatively acknowledges or dead-letters. The order never
+// changes: publish, await every receipt, then acknowledge. Whatever fails on the way leaves the message with the
+// broker, and the settlement goes on from where it stood.
+import { exponentialBackoff } from '../core/backoff.js';
+import { PulseworkError, toError } from '../core/errors.js';
+import type { MessageId } from '../core/message-id.js';
+import type { Outcome } from '../core/outcome.js';
+import { publishRefused, retry } from '../core/outcome.js';
+import { DEFAULT_REDELIVERY_POLICY } from '../core/redelivery-policy.js';
+import type { DeadLetterSettlement, Redeliver, Settlement, SettlementFacts } from '../core/settlement.js';
+import { probeDelayMs, settlementFor } from '../core/settlement.js';
+import type { Clock } from '../ports/clock.js';
+import type { Subscription } from '../ports/transport.js';
+import type { DeadLetterPublisher } from './dead-letter-publisher.js';
+import type { DeliveryRecord } from './delivery-record.js';
+import type { DeliveryRegistry } from './delivery-registry.js';
+import { afterFailure } from './failure-histories.js';
+import type { FollowUps } from './follow-ups.js';
+import type { HandlerPlan } from './handler-plan.js';
+import type { PendingSettlement } from './pending-settlement.js';
+import type { PortCalls } from './port-calls.js';
+import type { PublishFailure } from './publishers.js';
+import type { SettlementReporter } from './settlement-reporter.js';
+
+/**
+ * What is left to do for the record. `settled`, `held` and `left` need nothing more here. `keep`: run it again in
+ * place. `again`: the settlement's call failed; `resume` it.
+ */
+export type Disposition =
+  | { readonly kind: 'settled' | 'held' }
+  | { readonly kind: 'left'; readonly fatal: Error | undefined }
+  | { readonly kind: 'keep'; readonly delayMs: number; readonly outage: string | undefined }
+  | { readonly kind: 'again'; readonly delayMs: number };
+
+const SETTLED: Disposition = { kind: 'settled' };
+const HELD: Disposition = { kind: 'held' };
+const GIVEN_BACK: Disposition = { kind: 'left', fatal: undefined };
+
+/** Between repeats of a settlement's call: quick at first, because most failures are a reconnect. */
+const REPEAT_BACKOFF = exponentialBackoff({ minMs: 1_000, maxMs: 60_000 });
+/** For a dead letter the broker refuses: it needs a person, so asking often only fills the log. */
+const REFUSED_BACKOFF = exponentialBackoff({ minMs: 10_000, maxMs: 600_000 });
+
+export interface SettlerOptions {
+  readonly plan: HandlerPlan;
+  readonly subscription: Subscription;
+  readonly registry: DeliveryRegistry;
+  readonly followUps: FollowUps;
+  readonly deadLetters: DeadLetterPublisher;
+  readonly calls: PortCalls;
+  readonly reporter: SettlementReporter;
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+export class Settler {
+  readonly #options: SettlerOptions;
+
+  constructor(options: SettlerOptions) {
+    this.#options = options;
+  }
+
+  /** Settles a run that ended with `outcome`. Never rejects. */
+  settle(record: DeliveryRecord, outcome: Outcome, startedMs: number): Promise<Disposition> {
+    const settlement = this.#decide(record, outcome);
+    return this.#perform(record, { outcome, settlement, startedMs, publishes: undefined, failures: 0 });
+  }
+
+  /** Goes on with a settlement whose call failed. Never rejects. */
+  resume(record: DeliveryRecord): Promise<Disposition> {
+    const { pending } = record;
+    return pending === undefined ? Promise.resolve(GIVEN_BACK) : this.#perform(record, pending);
+  }
+
+  /** A copy of a message that was acknowledged a moment ago: the broker missed it, so it is told again. */
+  async acknowledgeAgain(id: MessageId): Promise<void> {
+    const { calls, subscription, reporter } = this.#options;
+    try {
+      await calls.run('acknowledging a copy', () => subscription.acknowledge([id]));
+    } catch (error) {
+      // It comes once more, and is told once more.
+      reporter.callFailed('acknowledging a copy', id, toError(error), undefined);
+    }
+  }
+
+  #decide(record: DeliveryRecord, outcome: Outcome): Settlement {
+    const { plan, clock, random, reporter } = this.#options;
+    const { policy, ordering, spec } = plan;
+    const facts: SettlementFacts = {
+      attempt: record.attempt,
+      policy,
+      type: spec.type,
+      ordering,
+      now: clock.now(),
+      random,
+    };
+    try {
+      return settlementFor(outcome, facts);
+    } catch (error) {
+      reporter.policyFailed(record, toError(error));
+      return settlementFor(outcome, { ...facts, policy: { ...policy, backoff: DEFAULT_REDELIVERY_POLICY.backoff } });
+    }
+  }
+
+  async #perform(record: DeliveryRecord, pending: PendingSettlement): Promise<Disposition> {
+    const { settlement } = pending;
+    switch (settlement.kind) {
+      case 'acknowledge':
+        if (settlement.messages.length > 0) {
+          const failure = await this.#options.followUps.publish(record, settlement.messages, pending);
+          if (failure !== undefined) return this.#followUpFailed(record, pending, failure);
+        }
+        return this.#acknowledge(record, pending);
+      case 'dead-letter':
+        return this.#deadLetter(record, pending, settlement);
+      case 'redeliver':
+        return this.#redeliver(record, pending, settlement);
+      case 'leave':
+        this.#options.reporter.settled(record, pending);
+        this.#options.registry.giveBack(record);
+        return { kind: 'left', fatal: settlement.failure.error ?? new Error(settlement.failure.reason) };
+    }
+  }
+
+  /** The last step of every settlement that ends a message's life. */
+  async #acknowledge(record: DeliveryRecord, pending: PendingSettlement): Promise<Disposition> {
+    const { calls, subscription, registry, reporter } = this.#options;
+    const { id } = record.message;
+    try {
+      await calls.run('acknowledging', () => subscription.acknowledge([id]));
+    } catch (error) {
+      return this.#again(record, pending, 'acknowledging', toError(error), REPEAT_BACKOFF);
+    }
+    reporter.settled(record, pending);
+    registry.settled(record);
+    return SETTLED;
+  }
+
+  async #deadLetter(
+    record: DeliveryRecord,
+    pending: PendingSettlement,
+    settlement: DeadLetterSettlement,
+  ): Promise<Disposition> {
+    const failure = await this.#options.deadLetters.publish(record, settlement, pending);
+    if (failure === undefined) return this.#acknowledge(record, pending);
+    const backoff = failure.kind === 'refused' ? REFUSED_BACKOFF : REPEAT_BACKOFF;
+    return this.#again(record, pending, 'publishing the dead letter', failure.error, backoff);
+  }
+
+  #redeliver(record: DeliveryRecord, pending: PendingSettlement, settlement: Redeliver): Disposition {
+    const { registry, clock, reporter } = this.#options;
+    const delayMs =
+      settlement.outage === undefined ? settlement.delayMs : probeDelayMs(settlement.delayMs, record.probes);
+    reporter.settled(record, { ...pending, settlement: { ...settlement, delayMs } });
+    if (settlement.spendsAttempt) record.history = afterFailure(record.history, record.attempt, clock.now());
+    record.probes = settlement.outage === undefined ? 0 : record.probes + 1;
+    record.pending = undefined;
+    if (settlement.strategy === 'local') return { kind: 'keep', delayMs, outage: settlement.outage };
+    registry.hold(record, clock.now() + delayMs);
+    return HELD;
+  }
+
+  /** A follow-up that can never be sent, or a plugin that threw, is a failed run; anything else is tried again. */
+  #followUpFailed(
+    record: DeliveryRecord,
+    pending: PendingSettlement,
+    failure: PublishFailure,
+  ): Promise<Disposition> | Disposition {
+    if (failure.kind === 'passing') return this.#again(record, pending, 'publishing', failure.error, REPEAT_BACKOFF);
+    const outcome = failure.kind === 'refused' ? publishRefused(failure.error) : retry(failure.error);
+    return this.settle(record, outcome, pending.startedMs);
+  }
+
+  /** Keeps what was reached. A subscription that is closed has given the message back already. */
+  #again(
+    record: DeliveryRecord,
+    pending: PendingSettlement,
+    call: string,
+    error: Error,
+    backoff: typeof REPEAT_BACKOFF,
+  ): Disposition {
+    const { registry, reporter, random } = this.#options;
+    if (error instanceof PulseworkError && error.code === 'ALREADY_CLOSED') {
+      registry.giveBack(record);
+      return GIVEN_BACK;
+    }
+    const delayMs = backoff(pending.failures, random);
+    pending.failures += 1;
+    record.pending = pending;
+    reporter.callFailed(call, record.message.id, error, delayMs);
+    return { kind: 'again', delayMs };
+  }
+}

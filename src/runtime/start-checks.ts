@@ -1,0 +1,83 @@
+// Everything that can be wrong before anything is opened: options, classes, handlers, plugins. All problems of all
+// of them are thrown as one ConfigurationError.
+import { ConfigurationError } from '../core/errors.js';
+import type { HandlerDefinition } from '../core/handler-definition.js';
+import { OptionChecker } from '../core/options.js';
+import type { Plugin } from '../ports/plugin.js';
+import { handlerProblems } from './handler-checks.js';
+import type { ClassHandlers } from './handler-classes.js';
+import { readHandlerClass } from './handler-classes.js';
+import type { HandlerPlan } from './handler-plan.js';
+import { checkConflicts, checkDeadLetterLoop, planHandler, topicResolver } from './handler-plan.js';
+import { orderPlugins } from './plugin-host.js';
+import type { ResolvedRuntimeOptions, RuntimeOptions } from './runtime-options.js';
+import { resolveRuntimeOptions, runtimeOptionProblems } from './runtime-options.js';
+
+/** What a start needs, all of it checked. */
+export interface StartPlan {
+  readonly options: ResolvedRuntimeOptions;
+  readonly plans: readonly HandlerPlan[];
+  readonly classes: readonly ClassHandlers[];
+  readonly plugins: readonly Plugin[];
+  readonly fullName: (name: string) => string;
+}
+
+/** @throws ConfigurationError with every problem found. */
+export function planStart(given: RuntimeOptions): StartPlan {
+  const ownProblems = runtimeOptionProblems(given);
+  if (ownProblems.length > 0 && !Array.isArray((given as Partial<RuntimeOptions> | undefined)?.handlers)) {
+    throw new ConfigurationError(ownProblems);
+  }
+  const options = resolveRuntimeOptions(given);
+  const problems = [...ownProblems];
+  const fullName = topicResolver(options.topics, options.namespace);
+  const { definitions, classes } = collectHandlers(given.handlers, problems);
+  for (const definition of definitions) problems.push(...handlerProblems(definition, fullName, options.transport));
+  const { ordered, problems: pluginProblems } = orderPlugins(options.plugins);
+  problems.push(...pluginProblems);
+  if (problems.length > 0) throw new ConfigurationError(problems);
+
+  const { environment } = options;
+  const suffix = Math.floor(environment.random() * 0x7fffffff).toString(36);
+  const consumerName = (handler: string): string => `${handler}@${environment.host}:${environment.processId}-${suffix}`;
+  const plans = definitions.map((definition) =>
+    planHandler(definition, { fullName, redelivery: options.redelivery, consumerName }),
+  );
+  checkTogether(plans);
+  return { options, plans, classes, plugins: ordered, fullName };
+}
+
+function collectHandlers(
+  handlers: RuntimeOptions['handlers'],
+  problems: string[],
+): { definitions: HandlerDefinition[]; classes: ClassHandlers[] } {
+  const definitions: HandlerDefinition[] = [];
+  const classes: ClassHandlers[] = [];
+  for (const handler of handlers) {
+    if (isDefinition(handler)) {
+      definitions.push(handler);
+      continue;
+    }
+    const read = readHandlerClass(handler);
+    problems.push(...read.problems);
+    if (read.handlers === undefined) continue;
+    classes.push(read.handlers);
+    definitions.push(...read.handlers.definitions);
+  }
+  return { definitions, classes };
+}
+
+function checkTogether(plans: readonly HandlerPlan[]): void {
+  const check = new OptionChecker();
+  checkConflicts(plans, check);
+  for (const plan of plans) {
+    const own = new OptionChecker(`handler ${JSON.stringify(plan.name)}`);
+    checkDeadLetterLoop(plan, own);
+    check.problems.push(...own.problems);
+  }
+  check.throwIfAny();
+}
+
+function isDefinition(handler: unknown): handler is HandlerDefinition {
+  return typeof handler === 'object' && handler !== null && (handler as { kind?: unknown }).kind === 'handler';
+}

@@ -1,0 +1,144 @@
+// One handler on one open subscription: wires the parts of a message's journey and owns their end.
+import { TransportError } from '../core/errors.js';
+import type { Subscription } from '../ports/transport.js';
+import { ConsumerLoop } from './consumer-loop.js';
+import { DeadLetterPublisher } from './dead-letter-publisher.js';
+import { DeliveryRegistry } from './delivery-registry.js';
+import { Dispatcher } from './dispatcher.js';
+import { FollowUps } from './follow-ups.js';
+import type { HandlerPlan } from './handler-plan.js';
+import { Outage } from './outage.js';
+import { Pauses } from './pauses.js';
+import type { PluginHost } from './plugin-host.js';
+import type { PortCalls } from './port-calls.js';
+import type { Publishers } from './publishers.js';
+import type { ResolvedRuntimeOptions } from './runtime-options.js';
+import { SettlementReporter } from './settlement-reporter.js';
+import { Settler } from './settler.js';
+import type { SubscriptionHealth } from './subscription-handle.js';
+
+/** What all subscriptions of a runtime share. */
+export interface RunnerContext {
+  readonly options: ResolvedRuntimeOptions;
+  readonly plugins: PluginHost;
+  readonly publishers: Publishers;
+  readonly calls: PortCalls;
+  readonly fullName: (name: string) => string;
+  readonly onFatal: (error: Error) => void;
+}
+
+export class SubscriptionRunner {
+  readonly plan: HandlerPlan;
+  readonly pauses: Pauses;
+  readonly #subscription: Subscription;
+  readonly #registry: DeliveryRegistry;
+  readonly #dispatcher: Dispatcher;
+  readonly #deadLetters: DeadLetterPublisher;
+  readonly #outage: Outage;
+  readonly #loop: ConsumerLoop;
+  readonly #calls: PortCalls;
+  #drained: Promise<void> | undefined;
+
+  constructor(plan: HandlerPlan, subscription: Subscription, context: RunnerContext) {
+    const { options, plugins, publishers, calls, fullName, onFatal } = context;
+    const { clock, logger, environment, telemetry, transport, duplicateWindowMs } = options;
+    this.plan = plan;
+    this.#subscription = subscription;
+    this.#calls = calls;
+    this.pauses = new Pauses(plan.name, logger, subscription);
+    this.#outage = new Outage(this.pauses);
+    this.#registry = new DeliveryRegistry({ clock, duplicateWindowMs, redeliver: (ids) => this.#redeliver(ids) });
+    this.#dispatcher = new Dispatcher({ plan, plugins, clock, logger, onAbandoned: (count) => this.#abandoned(count) });
+    this.#deadLetters = new DeadLetterPublisher({
+      plan,
+      publishers,
+      clock,
+      logger,
+      environment,
+      maxMessageBytes: transport.maxMessageBytes,
+    });
+    const settler = new Settler({
+      plan,
+      subscription,
+      registry: this.#registry,
+      followUps: new FollowUps(plan, publishers, fullName, clock),
+      deadLetters: this.#deadLetters,
+      calls,
+      reporter: new SettlementReporter({ plan, plugins, telemetry, logger, clock }),
+      clock,
+      random: environment.random,
+    });
+    const parts = { registry: this.#registry, dispatcher: this.#dispatcher, pauses: this.pauses, outage: this.#outage };
+    this.#loop = new ConsumerLoop({ plan, subscription, ...parts, settler, clock, logger, onFatal });
+  }
+
+  start(): void {
+    this.#loop.start();
+  }
+
+  pause(): void {
+    this.pauses.set('operator', true);
+  }
+
+  resume(): void {
+    if (this.pauses.set('operator', false)) this.#loop.pump();
+  }
+
+  health(): SubscriptionHealth {
+    const degraded = this.#deadLetters.degraded;
+    const pausedBy = this.pauses.reasons;
+    return {
+      handler: this.plan.name,
+      subscription: this.plan.spec.subscription,
+      topics: this.plan.spec.topics,
+      state:
+        this.#drained !== undefined
+          ? 'draining'
+          : degraded !== undefined || this.pauses.has('abandoned-runs')
+            ? 'degraded'
+            : pausedBy.length > 0
+              ? 'paused'
+              : 'running',
+      reason: degraded,
+      pausedBy,
+      dependencyDown: this.#outage.dependency,
+      running: this.#loop.running,
+      held: this.#registry.heldCount,
+      kept: this.#loop.kept,
+    };
+  }
+
+  /** Takes no more; resolves when nothing runs and nothing is being settled. */
+  drain(): Promise<void> {
+    return (this.#drained ??= this.#loop.drain());
+  }
+
+  /** Tells running handlers to end, with `reason` on their signals. */
+  interrupt(reason: Error): void {
+    this.#dispatcher.interruptAll(reason);
+  }
+
+  /** Gives back what is unsettled and closes the subscription; never unsubscribes. */
+  async close(): Promise<void> {
+    this.#loop.end();
+    this.#dispatcher.close();
+    this.#registry.close();
+    await this.#calls.run(`closing subscription ${this.plan.spec.subscription}`, () => this.#subscription.close());
+  }
+
+  async #redeliver(ids: Parameters<Subscription['redeliver']>[0]): Promise<void> {
+    try {
+      await this.#calls.run('asking for redelivery', () => this.#subscription.redeliver(ids));
+    } catch (error) {
+      // A closed subscription has given them back: there is nothing left to ask for.
+      if (!(error instanceof TransportError && error.code === 'ALREADY_CLOSED')) throw error;
+    } finally {
+      this.#loop.pump();
+    }
+  }
+
+  /** More handlers that did not end than may run at a time: taking more would only add to them. */
+  #abandoned(count: number): void {
+    if (this.pauses.set('abandoned-runs', count > this.plan.concurrency)) this.#loop.pump();
+  }
+}

@@ -1,0 +1,26 @@
+// What is connected to what, known without running anything: for documents, diagrams and checks.
+import type { SubscriptionType } from '../core/subscription-spec.js';
+import type { HandlerPlan } from './handler-plan.js';
+
+export interface TopologyEntry {
+  readonly handler: string;
+  readonly subscription: string;
+  readonly type: SubscriptionType;
+  /** Full names of the topics it takes from. */
+  readonly from: readonly string[];
+  /** Full names of the topics it may send to; undefined when it did not declare them. */
+  readonly to: readonly string[] | undefined;
+  /** Full names of its dead letter topics. */
+  readonly deadLetters: readonly string[];
+}
+
+export function topologyOf(plans: readonly HandlerPlan[]): readonly TopologyEntry[] {
+  return plans.map(({ name, spec, publishes, deadLetterTopic }) => ({
+    handler: name,
+    subscription: spec.subscription,
+    type: spec.type,
+    from: spec.topics,
+    to: publishes && [...publishes],
+    deadLetters: [...new Set(spec.topics.map(deadLetterTopic))],
+  }));
+}
