@@ -152,7 +152,8 @@ export class DeliveryRegistry {
   #admitUnknown(message: ReceivedMessage): Arrival {
     const { id } = message;
     if (this.#acknowledged.has(id, this.#clock.now())) return COPY_OF_ACKNOWLEDGED;
-    if (this.#isHeld(id)) return COPY_OF_HELD;
+    this.#answered(id);
+    if (this.#tracker.isPending(id)) return COPY_OF_HELD;
     if (this.#sleepers.size > 0 && this.#sleepsOn(id)) return COPY_OF_HELD;
     if (id.batchSize > 1) {
       const batch = new BatchEntry(id);
@@ -165,11 +166,10 @@ export class DeliveryRegistry {
   }
 
   /** A copy that comes while its redelivery is being asked for is the answer: there is nothing more to ask. */
-  #isHeld(id: MessageId): boolean {
-    if (this.#tracker.size === 0) return false;
-    if (this.#tracker.isPending(id)) return true;
-    this.#tracker.acknowledge({ ...id, batchIndex: -1 });
-    return false;
+  #answered(id: MessageId): void {
+    if (this.#tracker.size === 0) return;
+    const entry = { ...id, batchIndex: -1 };
+    if (this.#tracker.has(entry) && !this.#tracker.isPending(entry)) this.#tracker.acknowledge(entry);
   }
 
   /** A held id whose copy came over a new connection: not due means it is held on. */
@@ -185,7 +185,7 @@ export class DeliveryRegistry {
 
   #admitToBatch(batch: BatchEntry, message: ReceivedMessage): Arrival {
     const index = message.id.batchIndex;
-    this.#isHeld(message.id);
+    this.#answered(message.id);
     if (batch.done.has(index)) return COPY_OF_ACKNOWLEDGED;
     const record = batch.records.get(index);
     if (record !== undefined) return adopt(record, message);

@@ -50,7 +50,9 @@ export class Publishers {
     const opened = await Promise.allSettled(this.#open.values());
     this.#open.clear();
     const publishers = opened.filter((result) => result.status === 'fulfilled').map((result) => result.value);
-    await Promise.allSettled(publishers.map((publisher) => this.#calls.run('closing a publisher', () => publisher.close())));
+    await Promise.allSettled(
+      publishers.map((publisher) => this.#calls.run('closing a publisher', () => publisher.close())),
+    );
   }
 
   async #publish(publish: PendingPublish): Promise<PublishFailure | undefined> {

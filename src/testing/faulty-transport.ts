@@ -1,0 +1,133 @@
+// A transport with one bad moment: the n-th call to the broker goes wrong in a chosen way, everything else works.
+// Walking n over all calls of a scenario shows what each of them can do to a message.
+import { TransportError } from '../core/errors.js';
+import type { Clock } from '../ports/clock.js';
+import type { Publisher, Subscription, Transport } from '../ports/transport.js';
+
+/**
+ * How the call goes wrong. `throws`: at once, nothing done. `rejects-late`: after 5 s, nothing done. `answer-lost`: done,
+ * but the answer is an error. `hangs`: never answers, nothing done. `hangs-done`: done, but never answers.
+ * `process-gone`: nothing done, and `onGone` is called: the test ends the process there. `process-gone-done`: the same
+ * after it was done.
+ */
+export type Fault =
+  'throws' | 'rejects-late' | 'answer-lost' | 'hangs' | 'hangs-done' | 'process-gone' | 'process-gone-done';
+export const FAULTS: readonly Fault[] = [
+  'throws',
+  'rejects-late',
+  'answer-lost',
+  'hangs',
+  'hangs-done',
+  'process-gone',
+  'process-gone-done',
+];
+
+/** The calls that are counted: those that tell the broker something. */
+export type CountedCall = 'publisher' | 'publish' | 'acknowledge' | 'redeliver';
+
+export interface FaultPlan {
+  /** The call that goes wrong, counted from 1; 0 for none. */
+  readonly at: number;
+  readonly fault: Fault;
+  readonly clock: Clock;
+  /** Called where the process is to end. */
+  readonly onGone?: (() => void) | undefined;
+}
+
+const LATE_MS = 5_000;
+
+export class FaultyTransport implements Transport {
+  readonly #inner: Transport;
+  readonly #plan: FaultPlan;
+  #counted = 0;
+  #hit: CountedCall | undefined;
+
+  constructor(inner: Transport, plan: FaultPlan) {
+    this.#inner = inner;
+    this.#plan = plan;
+  }
+
+  get name(): string {
+    return `faulty ${this.#inner.name}`;
+  }
+  get capabilities(): Transport['capabilities'] {
+    return this.#inner.capabilities;
+  }
+  get maxMessageBytes(): number {
+    return this.#inner.maxMessageBytes;
+  }
+
+  /** Calls counted so far: the range to walk over. */
+  get counted(): number {
+    return this.#counted;
+  }
+
+  /** The call that went wrong; undefined when the scenario made fewer. */
+  get hit(): CountedCall | undefined {
+    return this.#hit;
+  }
+
+  async subscribe(spec: Parameters<Transport['subscribe']>[0]): Promise<Subscription> {
+    const inner = await this.#inner.subscribe(spec);
+    return {
+      receive: (signal) => inner.receive(signal),
+      acknowledge: (ids) => this.#call('acknowledge', () => inner.acknowledge(ids)),
+      acknowledgeCumulative: (id) => this.#call('acknowledge', () => inner.acknowledgeCumulative(id)),
+      redeliver: (ids) => this.#call('redeliver', () => inner.redeliver(ids)),
+      pause: () => inner.pause(),
+      resume: () => inner.resume(),
+      seek: (to) => inner.seek(to),
+      onState: (report) => inner.onState(report),
+      close: () => inner.close(),
+    };
+  }
+
+  async publisher(topic: string): Promise<Publisher> {
+    const inner = await this.#call('publisher', () => this.#inner.publisher(topic));
+    return {
+      topic: inner.topic,
+      nextSequenceId: () => inner.nextSequenceId(),
+      publish: (message, sequenceId) => this.#call('publish', () => inner.publish(message, sequenceId)),
+      close: () => inner.close(),
+    };
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+
+  #call<T>(call: CountedCall, run: () => Promise<T>): Promise<T> {
+    this.#counted += 1;
+    if (this.#counted !== this.#plan.at) return run();
+    this.#hit = call;
+    return this.#fail(run);
+  }
+
+  #fail<T>(run: () => Promise<T>): Promise<T> {
+    const never = new Promise<T>(() => undefined);
+    switch (this.#plan.fault) {
+      case 'throws':
+        throw lost();
+      case 'rejects-late':
+        return new Promise((_, reject) => this.#plan.clock.setTimer(LATE_MS, () => reject(lost())));
+      case 'answer-lost':
+        return run().then(() => Promise.reject(lost()));
+      case 'hangs':
+        return never;
+      case 'hangs-done':
+        return run().then(() => never);
+      case 'process-gone':
+        this.#plan.onGone?.();
+        return never;
+      case 'process-gone-done':
+        return run().then(() => {
+          this.#plan.onGone?.();
+          return never;
+        });
+    }
+  }
+}
+
+function lost(): TransportError {
+  return new TransportError('CONNECTION_LOST', 'the connection was lost on purpose', { retriable: true });
+}
