@@ -12,6 +12,8 @@ export interface Codec {
 const encoder = new TextEncoder();
 /** Strict: bytes that are not UTF-8 are undecodable, never silently replaced. */
 const decoder = new TextDecoder('utf-8', { fatal: true });
+/** The same, keeping a byte order mark: in a text it is a character like any other. */
+const exactDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** JSON in UTF-8; the default. `undefined` at the top and cyclic values cannot be encoded. */
 export const jsonCodec: Codec = {
@@ -32,7 +34,7 @@ export const textCodec: Codec = {
     if (typeof value !== 'string') throw new TypeError(`the text codec takes a string, got ${typeof value}`);
     return encoder.encode(value);
   },
-  decode: (bytes) => decoder.decode(bytes),
+  decode: (bytes) => exactDecoder.decode(bytes),
 };
 
 /** Bytes as they are. */

@@ -42,8 +42,8 @@ const MAX_TEXT_BYTES = 2 * 1024;
 const ENVELOPE_BYTES = 4 * 1024;
 
 /**
- * From the least to the most important: cut in this order when the set is too large for the broker.
- * What is not listed (the cause, REAL_TOPIC, ORIGIN_MESSAGE_ID, the version) is never cut.
+ * From the least to the most important: cut in this order when the set is too large for the broker, and after them
+ * the original properties.
  */
 const CUT_ORDER = [
   'pulsework-stack',
@@ -62,13 +62,18 @@ const CUT_ORDER = [
   'pulsework-attempt',
 ] as const;
 
+const NEVER_CUT = ['REAL_TOPIC', 'ORIGIN_MESSAGE_ID', 'pulsework-dead-letter-version', 'pulsework-cause'];
+
 /** The message to publish: original payload, key, ordering key, event time and properties, and the reasons. */
 export function deadLetterMessage(message: ReceivedMessage, facts: DeadLetterFacts): EncodedMessage {
   const properties = copyProperties(message.properties);
-  const originals = Object.keys(properties);
   // Set by the first dead letter or retry letter of a message and kept by later ones, as Java does (D-11).
   properties['REAL_TOPIC'] ??= withoutPartition(message.id.topic);
   properties['ORIGIN_MESSAGE_ID'] ??= formatMessageId(message.id);
+  // The reasons of an earlier dead letter are gone with it: an old stack beside a new reason would mislead.
+  // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- a set without prototype, used as a map
+  for (const name of CUT_ORDER) delete properties[name];
+  const originals = Object.keys(properties);
   Object.assign(properties, reasonProperties(facts));
   const spare = facts.maxMessageBytes - (message.payload?.length ?? 0) - ENVELOPE_BYTES;
   fitInto(properties, originals, spare);
@@ -112,7 +117,7 @@ function fitInto(properties: Record<string, string>, originals: readonly string[
   for (const name of [...CUT_ORDER, ...originals.toReversed()]) {
     if (size <= maxBytes) return;
     const value = properties[name];
-    if (value === undefined || name === 'REAL_TOPIC' || name === 'ORIGIN_MESSAGE_ID') continue;
+    if (value === undefined || NEVER_CUT.includes(name)) continue;
     size -= utf8Length(name) + utf8Length(value);
     // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- a set without prototype, used as a map
     delete properties[name];

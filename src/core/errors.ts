@@ -9,6 +9,8 @@ export const ERROR_CODES = {
   HANDLER_RETURNED_NO_OUTCOME: 'A handler returned something that is not an Outcome; the run counts as failed.',
   HANDLER_TIMED_OUT: 'A handler did not end within `timeoutMs`; the run counts as failed.',
   HANDLER_REQUESTED_STOP: 'A handler returned `fatal(...)`; the runtime drained and `closed` was rejected.',
+  DRAIN_DEADLINE_PASSED:
+    'The runtime drains and its deadline has passed; the delivery goes back to the broker, uncounted.',
   POLICY_FAILED: 'A backoff or an `onError` rule threw or gave an unusable value; the default policy was used.',
   PAYLOAD_UNDECODABLE: 'A payload could not be decoded or did not match its schema.',
   PUBLISH_REFUSED:

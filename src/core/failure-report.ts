@@ -42,13 +42,15 @@ export function failureFingerprint(failure: Failure): string {
     : `${errorName(error)} at ${frame}`;
 }
 
+/** Node's own files, packages, built-in functions, and the `index 0` of `async Promise.all (index 0)`. */
+const NOT_OWN = /^node:|node_modules|^<anonymous>$|^native$|^index \d+$/;
+
 /** `function (file)` of the first frame outside Node and node_modules; undefined when the stack shows none. */
 function topOwnFrame(stack: string): string | undefined {
   for (const line of stack.split('\n')) {
     const match = /^\s+at (?:async )?(?:(.*) \()?([^()]+?)(?::\d+)?(?::\d+)?\)?$/.exec(line);
     const file = match?.[2];
-    if (file === undefined || file.startsWith('node:') || file.includes('node_modules') || file === '<anonymous>')
-      continue;
+    if (file === undefined || NOT_OWN.test(file)) continue;
     const base = file.slice(Math.max(file.lastIndexOf('/'), file.lastIndexOf('\\')) + 1).replace(/\?.*$/, '');
     return withoutNumbers(match?.[1] === undefined ? base : `${match[1]} (${base})`);
   }

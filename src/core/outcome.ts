@@ -2,6 +2,7 @@
 // The union is closed and branded: an object that only looks like an Outcome is refused by compiler and runtime.
 import type { DeadLetterCause } from './dead-letter.js';
 import { toError } from './errors.js';
+import { errorMessage, errorName } from './failure-report.js';
 import type { OutgoingMessage } from './message.js';
 
 const BRAND: unique symbol = Symbol.for('pulsework.outcome') as never;
@@ -138,7 +139,7 @@ export function isOutcome(value: unknown): value is Outcome {
 export function failureOf(reason: string | Error): Failure {
   if (typeof reason === 'string') return { reason };
   const error = toError(reason);
-  return { reason: error.message === '' ? error.name : error.message, error };
+  return { reason: errorMessage(error) || errorName(error), error };
 }
 
 /** What `on()` returns: a rule of a handler's `onError` list. */

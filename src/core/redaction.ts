@@ -6,15 +6,17 @@ import type { OptionChecker } from './options.js';
 export type Redact = readonly RegExp[] | ((text: string) => string);
 
 const REPLACEMENT = '[redacted]';
+const FAILED = '[redaction failed]';
 
-/** A function that throws redacts everything: a secret must not come out because of a bug. */
+/** A function that throws or gives no text redacts everything: a secret must not come out because of a bug. */
 export function redactText(text: string, redact: Redact | undefined): string {
   if (redact === undefined) return text;
   if (typeof redact === 'function') {
     try {
-      return redact(text);
+      const result: unknown = redact(text);
+      return typeof result === 'string' ? result : FAILED;
     } catch {
-      return '[redaction failed]';
+      return FAILED;
     }
   }
   return redact.reduce((result, pattern) => result.replace(everywhere(pattern), REPLACEMENT), text);
@@ -26,6 +28,7 @@ export function checkRedact(value: unknown, check: OptionChecker): void {
   check.problem(`"redact" must be a list of regular expressions or a function, got ${describeValue(value)}`);
 }
 
+/** A pattern that finds every match: with `g`, and without `y`, which would end the search at the first gap. */
 function everywhere(pattern: RegExp): RegExp {
-  return pattern.flags.includes('g') ? pattern : new RegExp(pattern.source, `${pattern.flags}g`);
+  return new RegExp(pattern.source, `${pattern.flags.replace(/[gy]/g, '')}g`);
 }

@@ -62,7 +62,7 @@ export class DeliveryRegistry {
 
   /** Entries whose id waits here to be asked back. */
   get heldCount(): number {
-    return this.#tracker.size;
+    return this.#tracker.pendingSize;
   }
 
   admit(message: ReceivedMessage): Arrival {

@@ -1,5 +1,6 @@
 // Runs a delivery: decode, plugins, handler, and whatever comes of it as one Outcome. It never rejects: a throw, a
 // time limit, a payload that cannot be read and a value that is no Outcome all have their outcome. It settles nothing.
+import type { ErrorCode } from '../core/errors.js';
 import { PulseworkError, describeValue, toError } from '../core/errors.js';
 import type { Delivery } from '../core/delivery.js';
 import type { ErrorRule, Outcome } from '../core/outcome.js';
@@ -14,6 +15,9 @@ import type { HandlerPlan } from './handler-plan.js';
 import { HandlerRun } from './handler-run.js';
 import { Undecodable, readPayload } from './payload.js';
 import type { PluginHost } from './plugin-host.js';
+
+/** How a run ended; undefined when a drain cut it short, which is no failure and has no outcome. */
+export type RunResult = Outcome | undefined;
 
 export interface DispatcherOptions {
   readonly plan: HandlerPlan;
@@ -44,8 +48,8 @@ export class Dispatcher {
     this.#abandonments = new Deadlines(clock, plan.abandonAfterMs);
   }
 
-  /** A promise only where the schema, a plugin or the handler gave one. */
-  run(record: DeliveryRecord): Outcome | Promise<Outcome> {
+  /** A promise only where the schema, a plugin or the handler gave one. undefined: a drain interrupted the run. */
+  run(record: DeliveryRecord): RunResult | Promise<RunResult> {
     const reader = this.#plan.readers.get(withoutPartition(record.message.id.topic));
     if (reader === undefined) return retry(new Error(`no payload reader for topic ${record.message.id.topic}`));
     let payload: unknown;
@@ -71,7 +75,7 @@ export class Dispatcher {
     this.#abandonments?.clear();
   }
 
-  #runOn(record: DeliveryRecord, payload: unknown): Outcome | Promise<Outcome> {
+  #runOn(record: DeliveryRecord, payload: unknown): RunResult | Promise<RunResult> {
     if (payload instanceof Undecodable) return undecodable(payload.error);
     const run = new HandlerRun(record, this.#plan, payload);
     let result: unknown;
@@ -84,22 +88,25 @@ export class Dispatcher {
     return this.#timeouts === undefined ? this.#finish(run, result) : this.#finishInTime(run, result, this.#timeouts);
   }
 
-  async #finish(run: HandlerRun, result: PromiseLike<unknown>): Promise<Outcome> {
+  async #finish(run: HandlerRun, result: PromiseLike<unknown>): Promise<RunResult> {
     this.#running.add(run);
+    let outcome: Outcome;
     try {
-      return this.#outcomeOf(await result);
+      outcome = this.#outcomeOf(await result);
     } catch (error) {
-      return this.#outcomeOfError(error);
-    } finally {
-      this.#running.delete(run);
+      outcome = this.#outcomeOfError(error);
     }
+    this.#running.delete(run);
+    // Work that was done counts; anything else was only cut short.
+    const done = outcome.kind === 'success' || outcome.kind === 'skip';
+    return hasCode(run.interruption, 'DRAIN_DEADLINE_PASSED') && !done ? undefined : outcome;
   }
 
   /**
    * At the limit the signal aborts and the run counts as failed, but its outcome is given only once it has ended or
    * `abandonAfterMs` more have passed: a retry must not run beside it.
    */
-  #finishInTime(run: HandlerRun, result: PromiseLike<unknown>, timeouts: Deadlines): Promise<Outcome> {
+  #finishInTime(run: HandlerRun, result: PromiseLike<unknown>, timeouts: Deadlines): Promise<RunResult> {
     return new Promise((resolve) => {
       let abandoned = false;
       const timedOut = (): Outcome => retry(this.#timeoutError());
@@ -116,7 +123,7 @@ export class Dispatcher {
       void this.#finish(run, result).then((outcome) => {
         deadline.remove();
         if (abandoned) this.#countAbandoned(-1);
-        else resolve(isTimeout(run.interruption) ? timedOut() : outcome);
+        else resolve(hasCode(run.interruption, 'HANDLER_TIMED_OUT') ? timedOut() : outcome);
       });
     });
   }
@@ -175,8 +182,8 @@ export class Dispatcher {
   }
 }
 
-function isTimeout(interruption: Error | undefined): boolean {
-  return interruption instanceof PulseworkError && interruption.code === 'HANDLER_TIMED_OUT';
+function hasCode(error: Error | undefined, code: ErrorCode): boolean {
+  return error instanceof PulseworkError && error.code === code;
 }
 
 function isPromiseLike(value: unknown): value is PromiseLike<unknown> {

@@ -7,7 +7,8 @@ import type {
   HandlerMethod,
 } from '../core/handler-definition.js';
 import { HANDLER_CLASS } from '../core/handler-definition.js';
-import { describeValue } from '../core/errors.js';
+import { PulseworkError, describeValue } from '../core/errors.js';
+import { isTopic } from '../core/topic.js';
 
 /** Gives the instance of a handler class: a function, or an object that also wants to know about the end. */
 export type HandlerResolver =
@@ -22,7 +23,7 @@ export type HandlerResolver =
 export interface ClassHandlers {
   readonly handlerClass: HandlerClass;
   readonly definitions: readonly HandlerDefinition[];
-  /** From now on the handlers run on `instance`. */
+  /** From now on the handlers run on `instance`. @throws PulseworkError START_FAILED when it lacks one of the methods. */
   bind(instance: object): void;
 }
 
@@ -45,6 +46,11 @@ export function readHandlerClass(handlerClass: unknown): {
       `class ${name}: its methods have @Subscribe but the class has no @Handler; put @Handler({ subscription }) on the class`,
     );
   }
+  const odd = left.methods.find(
+    ({ options }) => typeof (options as unknown) !== 'object' || (options as unknown) === null,
+  );
+  if (odd !== undefined)
+    return failed(`class ${name}: the options of @Subscribe on ${String(odd.method)} must be an object`);
   if (left.methods.length === 0) return failed(`class ${name}: @Handler is there but no method has @Subscribe`);
   return { handlers: bindable(handlerClass as unknown as HandlerClass, left), problems: [] };
 }
@@ -64,41 +70,74 @@ function failed(problem: string): { readonly handlers: undefined; readonly probl
   return { handlers: undefined, problems: [problem] };
 }
 
+type Method = (delivery: unknown) => unknown;
+
 function bindable(handlerClass: HandlerClass, left: HandlerClassDefinition): ClassHandlers {
-  let bound: object | undefined;
-  const definitions = left.methods.map((method) => methodDefinition(handlerClass, left.defaults, method, () => bound));
-  return { handlerClass, definitions, bind: (instance) => void (bound = instance) };
+  let instance: Record<string | symbol, unknown> = {};
+  const definitions = left.methods.map((method) => {
+    const handle = (delivery: unknown): unknown =>
+      (instance as Record<string | symbol, Method>)[method.method]?.(delivery);
+    return methodDefinition(nameOf(handlerClass, method, left.methods), left.defaults ?? {}, method, handle);
+  });
+  return {
+    handlerClass,
+    definitions,
+    bind: (resolved) => {
+      instance = resolved as typeof instance;
+      for (const { method } of left.methods) checkMethod(handlerClass, instance, method);
+    },
+  };
+}
+
+/** `Class.method`; with the source where one method serves several. */
+function nameOf(
+  handlerClass: HandlerClass,
+  { method, source }: HandlerMethod,
+  methods: readonly HandlerMethod[],
+): string {
+  const name = `${handlerClass.name}.${String(method)}`;
+  if (methods.filter((other) => other.method === method).length === 1) return name;
+  return `${name}@${typeof source === 'string' ? source : isTopic(source) ? source.name : 'several'}`;
+}
+
+function checkMethod(
+  handlerClass: HandlerClass,
+  instance: Record<string | symbol, unknown>,
+  method: string | symbol,
+): void {
+  if (typeof instance[method] === 'function') return;
+  const message = `class ${handlerClass.name}: the instance that was resolved has no method ${JSON.stringify(String(method))}; resolve an instance of the class`;
+  throw new PulseworkError('START_FAILED', message);
 }
 
 function methodDefinition(
-  handlerClass: HandlerClass,
-  defaults: HandlerClassDefinition['defaults'],
-  { method, source, options }: HandlerMethod,
-  instance: () => object | undefined,
+  name: string,
+  defaults: NonNullable<HandlerClassDefinition['defaults']>,
+  { source, options }: HandlerMethod,
+  handle: (delivery: unknown) => unknown,
 ): HandlerDefinition {
   const { payload, codec, subscription, ...own } = options;
-  const { subscription: classSubscription, ...shared } = defaults ?? {};
-  const handle = (delivery: unknown): unknown => {
-    const target = instance() as Record<string | symbol, (delivery: unknown) => unknown>;
-    return target[method]?.(delivery);
-  };
+  const { subscription: classSubscription, ...shared } = defaults;
   return {
     kind: 'handler',
-    name: `${handlerClass.name}.${String(method)}`,
+    name,
     source,
     subscription: subscription ?? classSubscription ?? '',
     payload,
     codec,
-    options: {
-      ...shared,
-      ...withoutAbsent(own),
-      redelivery: { ...withoutAbsent(shared.redelivery), ...withoutAbsent(own.redelivery) },
-    },
+    options: { ...shared, ...withoutAbsent(own), redelivery: merged(shared.redelivery, own.redelivery) },
     handle: handle as HandlerFunction<never>,
   };
 }
 
+/** A method's fields win over its class's. What is no object goes on as it is, for the check of options to name. */
+function merged<T extends object>(shared: T | undefined, own: T | undefined): T | undefined {
+  if (shared === undefined || own === undefined) return own ?? shared;
+  if (typeof shared !== 'object' || typeof own !== 'object') return typeof own === 'object' ? shared : own;
+  return { ...shared, ...withoutAbsent(own) };
+}
+
 /** An option set to `undefined` is absent: it must not hide the class's default. */
-function withoutAbsent<T extends object>(options: T | undefined): Partial<T> {
-  return Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)) as Partial<T>;
+function withoutAbsent<T extends object>(options: T): Partial<T> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<T>;
 }

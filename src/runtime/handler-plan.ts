@@ -118,6 +118,14 @@ function deadLetterNames(
   return () => name;
 }
 
+/** A name tells handlers apart in logs, on dead letters and in the ids of what they publish. */
+export function checkNames(plans: readonly HandlerPlan[], check: OptionChecker): void {
+  const names = plans.map(({ name }) => name);
+  for (const name of new Set(names.filter((each, i) => names.indexOf(each) !== i))) {
+    check.problem(`two handlers are named ${JSON.stringify(name)}; names must be unique`);
+  }
+}
+
 /** Two handlers on one topic and subscription would share its messages by chance. */
 export function checkConflicts(plans: readonly HandlerPlan[], check: OptionChecker): void {
   const taken = new Map<string, string>();

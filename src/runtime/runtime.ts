@@ -1,6 +1,5 @@
 // The runtime: opens every subscription or none, runs handlers until it is told to drain, and closes everything.
-import { PulseworkError, toError } from '../core/errors.js';
-import type { HandlerClass } from '../core/handler-definition.js';
+import { ConfigurationError, PulseworkError, toError } from '../core/errors.js';
 import type { Topic } from '../core/topic.js';
 import type { HandlerResolver } from './handler-classes.js';
 import { resolverOf } from './handler-classes.js';
@@ -136,19 +135,16 @@ export class Runtime {
   }
 
   async #bindClasses(): Promise<void> {
-    for (const handlers of this.#plan.classes) handlers.bind(await this.#instanceOf(handlers.handlerClass));
-  }
-
-  async #instanceOf(handlerClass: HandlerClass): Promise<object> {
-    try {
-      return await this.#resolver.resolve(handlerClass);
-    } catch (error) {
-      throw new PulseworkError(
-        'START_FAILED',
-        `class ${handlerClass.name} could not be resolved: ${toError(error).message}`,
-        { cause: error },
-      );
+    const problems: string[] = [];
+    for (const handlers of this.#plan.classes) {
+      try {
+        handlers.bind(await this.#resolver.resolve(handlers.handlerClass));
+      } catch (error) {
+        if (error instanceof ConfigurationError) problems.push(...error.problems);
+        else throw startFailed(`class ${handlers.handlerClass.name} could not be resolved`, error);
+      }
     }
+    if (problems.length > 0) throw new ConfigurationError(problems);
   }
 
   async #open(plan: StartPlan['plans'][number]): Promise<void> {
@@ -161,11 +157,7 @@ export class Runtime {
         new SubscriptionRunner(plan, subscription, { ...shared, onFatal: (error) => this.#stopFor(plan.name, error) }),
       );
     } catch (error) {
-      throw new PulseworkError(
-        'START_FAILED',
-        `handler ${JSON.stringify(plan.name)} cannot start: ${what}: ${toError(error).message}`,
-        { cause: error },
-      );
+      throw startFailed(`handler ${JSON.stringify(plan.name)} cannot start: ${what}`, error);
     }
   }
 
@@ -181,14 +173,14 @@ export class Runtime {
     logger.info('runtime drains', { deadlineMs });
     const quiet = Promise.all(this.#runners.map((runner) => runner.drain()));
     await this.#plugins.drain();
-    let complete = await this.#within(quiet, deadlineMs);
+    const complete = await this.#within(quiet, deadlineMs);
     if (!complete) {
       const reason = new PulseworkError(
-        'ILLEGAL_STATE',
+        'DRAIN_DEADLINE_PASSED',
         'the runtime drains and its deadline has passed; the message goes back to the broker',
       );
       for (const runner of this.#runners) runner.interrupt(reason);
-      complete = await this.#within(quiet, ABORT_GRACE_MS).then(() => false);
+      await this.#within(quiet, ABORT_GRACE_MS);
     }
     const interrupted = this.#runners.filter((runner) => runner.health().running > 0).map(({ plan }) => plan.name);
     if (interrupted.length > 0)
@@ -236,4 +228,10 @@ export class Runtime {
       this.#plan.options.logger.warn(`${what} did not close`, { error: toError(error) });
     }
   }
+}
+
+/** An error that says what could not start already is passed on as it is. */
+function startFailed(what: string, error: unknown): PulseworkError {
+  if (error instanceof PulseworkError && error.code === 'START_FAILED') return error;
+  return new PulseworkError('START_FAILED', `${what}: ${toError(error).message}`, { cause: error });
 }

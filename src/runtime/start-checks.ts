@@ -8,7 +8,7 @@ import { handlerProblems } from './handler-checks.js';
 import type { ClassHandlers } from './handler-classes.js';
 import { readHandlerClass } from './handler-classes.js';
 import type { HandlerPlan } from './handler-plan.js';
-import { checkConflicts, checkDeadLetterLoop, planHandler, topicResolver } from './handler-plan.js';
+import { checkConflicts, checkDeadLetterLoop, checkNames, planHandler, topicResolver } from './handler-plan.js';
 import { orderPlugins } from './plugin-host.js';
 import type { ResolvedRuntimeOptions, RuntimeOptions } from './runtime-options.js';
 import { resolveRuntimeOptions, runtimeOptionProblems } from './runtime-options.js';
@@ -69,6 +69,7 @@ function collectHandlers(
 
 function checkTogether(plans: readonly HandlerPlan[]): void {
   const check = new OptionChecker();
+  checkNames(plans, check);
   checkConflicts(plans, check);
   for (const plan of plans) {
     const own = new OptionChecker(`handler ${JSON.stringify(plan.name)}`);

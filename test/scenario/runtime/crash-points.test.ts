@@ -51,9 +51,9 @@ async function run(shape: Shape, options: HandlerOptions, at: number, fault: Fau
     world.start({ handlers: [handler], transport, callTimeoutMs: 10_000 });
 
   const inner = embedded({ broker: world.broker });
-  let gone = false;
+  const process = { gone: false };
   const onGone = (): void => {
-    gone = true;
+    process.gone = true;
     // The process ends here: its connection drops, and nothing it still does reaches the broker.
     void inner.close();
   };
@@ -64,7 +64,7 @@ async function run(shape: Shape, options: HandlerOptions, at: number, fault: Fau
   if (shape === 'batch') await world.publishBatch('jobs', values);
   else for (const value of values) await world.publish('jobs', value);
   await world.clock.advanceBy(60_000);
-  if (gone) {
+  if (process.gone) {
     runtime = await start(embedded({ broker: world.broker }));
     await world.clock.advanceBy(60_000);
   }

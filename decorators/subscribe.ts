@@ -1,0 +1,54 @@
+// `@Subscribe`: makes a method the handler of a source, and lets the compiler compare the two.
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { ConfigurationError } from '../src/index.js';
+import type { Codec, HandlerFunction, HandlerOptions, PayloadOf, Source, SourcePayload } from '../src/index.js';
+import { recordMethod } from './class-record.js';
+
+/** The options of one handler method; what is absent comes from the class's `@Handler`. */
+export interface SubscribeOptions extends HandlerOptions {
+  /** The subscription's name. @default that of `@Handler` */
+  readonly subscription?: string | undefined;
+}
+
+/**
+ * Fits methods of an instance that take a `Delivery<Payload>` (or nothing) and always give an Outcome. The descriptor
+ * carries the method's type; a static method is kept out by `prototype`, which only classes have.
+ */
+export type HandlerMethodDecorator<Payload> = <Method extends HandlerFunction<Payload>>(
+  prototype: object & { readonly prototype?: never },
+  method: string | symbol,
+  descriptor: TypedPropertyDescriptor<Method>,
+) => void;
+
+/**
+ * Makes a method the handler of `source`: a topic, a list of topics, a topic name or `{ pattern }`. The payload's type
+ * follows from the topics, or from the schema in `payload` where the source is a name or a pattern; without one it is
+ * `unknown`. Several `@Subscribe` on one method are several handlers.
+ *
+ * @throws ConfigurationError when it is not on a method, or the code was compiled without `experimentalDecorators`.
+ */
+export function Subscribe<const S extends Source>(
+  source: S,
+  options?: SubscribeOptions & { readonly payload?: undefined; readonly codec?: Codec | undefined },
+): HandlerMethodDecorator<PayloadOf<S>>;
+export function Subscribe<Schema extends StandardSchemaV1>(
+  source: string | { readonly pattern: RegExp },
+  options: SubscribeOptions & SourcePayload<Schema> & { readonly payload: Schema },
+): HandlerMethodDecorator<StandardSchemaV1.InferOutput<Schema>>;
+export function Subscribe(
+  source: Source,
+  options: SubscribeOptions & SourcePayload = {},
+): HandlerMethodDecorator<never> {
+  return (prototype, method, descriptor) => {
+    // A compiler without the flag calls with two arguments: a record made of those would name no class and no method.
+    if ((descriptor as unknown) === undefined) throw notOnMethod(method);
+    recordMethod(typeof prototype === 'function' ? prototype : prototype.constructor, { method, source, options });
+  };
+}
+
+function notOnMethod(method: unknown): ConfigurationError {
+  const place = typeof method === 'string' ? ` on ${JSON.stringify(method)}` : '';
+  return new ConfigurationError([
+    `@Subscribe${place} must be on a method and compiled as a legacy decorator: set "experimentalDecorators": true in the tsconfig.json that includes the file, or use defineHandler()`,
+  ]);
+}

@@ -1,0 +1,58 @@
+// The limits of the embedded broker, with the values of a Pulsar broker where it has the same one.
+import { OptionChecker, seconds } from '../core/options.js';
+
+export interface BrokerOptions {
+  /** Entries after which a ledger is full and may be trimmed once everyone has passed it. @default 10,000 */
+  readonly maxLedgerEntries?: number | undefined;
+  /** The same in bytes. @default 16 MiB */
+  readonly maxLedgerBytes?: number | undefined;
+  /** Largest message, or producer batch: payload, properties and keys. @default 5 MiB, as Pulsar's maxMessageSize */
+  readonly maxMessageBytes?: number | undefined;
+  /** From a change of the active Failover consumer to its first message, milliseconds (S-03). @default 1 second */
+  readonly activeConsumerFailoverDelayMs?: number | undefined;
+  /** Unacknowledged messages at which a Shared or Key_Shared consumer gets no more, until half (S-12). @default 50,000 */
+  readonly maxUnackedPerConsumer?: number | undefined;
+  /** Unacknowledged messages at which a Shared or Key_Shared subscription reads no new ones, until half (S-12). @default 200,000 */
+  readonly maxUnackedPerSubscription?: number | undefined;
+  /** Entries that Key_Shared may put aside for consumers that cannot take them, per consumer (K-14). @default 2,000 */
+  readonly keySharedLookAheadPerConsumer?: number | undefined;
+  /** The same per subscription. @default 20,000 */
+  readonly keySharedLookAheadPerSubscription?: number | undefined;
+  /** Messages that a Shared consumer gets before it is the next one's turn (S-04). @default 20 */
+  readonly roundRobinChunk?: number | undefined;
+}
+
+export type ResolvedBrokerOptions = { readonly [K in keyof BrokerOptions]-?: number };
+
+export const DEFAULT_BROKER_OPTIONS: ResolvedBrokerOptions = {
+  maxLedgerEntries: 10_000,
+  maxLedgerBytes: 16 * 1024 * 1024,
+  maxMessageBytes: 5 * 1024 * 1024,
+  activeConsumerFailoverDelayMs: seconds(1),
+  maxUnackedPerConsumer: 50_000,
+  maxUnackedPerSubscription: 200_000,
+  keySharedLookAheadPerConsumer: 2_000,
+  keySharedLookAheadPerSubscription: 20_000,
+  roundRobinChunk: 20,
+};
+
+const OPTION_NAMES = Object.keys(DEFAULT_BROKER_OPTIONS) as (keyof BrokerOptions)[];
+
+/** @throws ConfigurationError listing every problem. `otherNames` are options that the caller checks itself. */
+export function resolveBrokerOptions(
+  options: BrokerOptions,
+  otherNames: readonly string[] = [],
+): ResolvedBrokerOptions {
+  const check = new OptionChecker('EmbeddedBroker');
+  if (check.object('options', options)) {
+    check.unknownOptions(options, [...OPTION_NAMES, ...otherNames]);
+    for (const name of OPTION_NAMES) {
+      if (name === 'activeConsumerFailoverDelayMs') check.durationMs(name, options[name]);
+      else check.positiveInteger(name, options[name]);
+    }
+  }
+  check.throwIfAny();
+  const resolved: { -readonly [K in keyof ResolvedBrokerOptions]: number } = { ...DEFAULT_BROKER_OPTIONS };
+  for (const name of OPTION_NAMES) resolved[name] = options[name] ?? DEFAULT_BROKER_OPTIONS[name];
+  return resolved;
+}

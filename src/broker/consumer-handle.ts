@@ -1,0 +1,112 @@
+// A connected consumer as its client holds it: what Pulsar's protocol lets a consumer ask of the broker.
+import { PulseworkError, TransportError, describeValue } from '../core/errors.js';
+import type { MessageId } from '../core/message-id.js';
+import { checkMessageId } from '../core/message-id.js';
+import type { BrokerConsumer } from './broker-consumer.js';
+import type { Stored } from './broker-store.js';
+import type { BrokerTopic } from './broker-topic.js';
+import { allStored } from './topic-subscription.js';
+import type { MessagePlace, TopicSubscription } from './topic-subscription.js';
+
+export class ConsumerHandle {
+  /** Full name of the topic, with its partition. */
+  readonly topic: string;
+  readonly #broker: BrokerTopic;
+  readonly #subscription: TopicSubscription;
+  readonly #consumer: BrokerConsumer;
+  #closed = false;
+
+  constructor(topic: BrokerTopic, subscription: TopicSubscription, consumer: BrokerConsumer) {
+    this.topic = topic.name;
+    this.#broker = topic;
+    this.#subscription = subscription;
+    this.#consumer = consumer;
+  }
+
+  /** Lets the broker send this many more messages. @throws PulseworkError CONFIGURATION_INVALID unless positive (S-13). */
+  flow(permits: number): void {
+    if (!Number.isSafeInteger(permits) || permits < 1) {
+      const rule = `permits must be a positive integer, got ${describeValue(permits)}`;
+      throw new PulseworkError('CONFIGURATION_INVALID', rule);
+    }
+    this.#checkOpen();
+    this.#consumer.grant(permits);
+    this.#subscription.wake();
+  }
+
+  /** Undefined when it is stored already. Ids that are acknowledged or unknown here are ignored (A-15). */
+  acknowledge(ids: readonly MessageId[]): Stored {
+    this.#checkOpen();
+    const stored: Stored[] = [];
+    for (const id of ids) {
+      const place = this.#placeOf(id);
+      const one = place === undefined ? undefined : this.#subscription.acknowledge(this.#consumer, place);
+      if (one !== undefined) stored.push(one);
+    }
+    this.#subscription.wake();
+    return allStored(stored);
+  }
+
+  /** @throws TransportError NOT_SUPPORTED on Shared and Key_Shared (A-13). */
+  acknowledgeCumulative(id: MessageId): Stored {
+    this.#checkOpen();
+    const { type } = this.#subscription;
+    if (type === 'shared' || type === 'key-shared') {
+      const rule = `cumulative acknowledgement needs an exclusive or failover subscription; "${this.#subscription.name}" is ${type}`;
+      throw new TransportError('NOT_SUPPORTED', rule, { retriable: false });
+    }
+    const place = this.#placeOf(id);
+    return place === undefined ? undefined : this.#subscription.acknowledgeUpTo(this.#consumer, place);
+  }
+
+  /** Whole entries; ids not pending here are ignored (S-22). On Exclusive and Failover everything is sent again. */
+  redeliver(ids: readonly MessageId[]): void {
+    this.#checkOpen();
+    const positions = new Set<number>();
+    for (const id of ids) {
+      const place = this.#placeOf(id);
+      if (place !== undefined) positions.add(place.position);
+    }
+    this.#subscription.redeliver(this.#consumer, positions);
+  }
+
+  /** Everything this consumer holds, what its client has not handed on included (A-20). */
+  redeliverAll(): void {
+    this.#checkOpen();
+    this.#subscription.redeliver(this.#consumer, [...this.#consumer.pending.keys()]);
+  }
+
+  /** Starts the subscription over from there; disconnects consumers, this one included (S-28). */
+  seek(to: MessageId | Date | 'earliest' | 'latest'): void {
+    this.#checkOpen();
+    this.#subscription.seek(this.#seekPosition(to));
+  }
+
+  /** What it holds goes back to the subscription, uncounted. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#subscription.disconnect(this.#consumer);
+  }
+
+  #seekPosition(to: MessageId | Date | 'earliest' | 'latest'): number {
+    const { log } = this.#broker;
+    if (to === 'earliest') return log.first;
+    if (to === 'latest') return log.end;
+    if (to instanceof Date) return log.positionAt(to.getTime());
+    checkMessageId(to);
+    return log.nearestPositionOf(to.ledgerId, to.entryId);
+  }
+
+  #placeOf(id: MessageId): MessagePlace | undefined {
+    checkMessageId(id);
+    const position = this.#broker.log.positionOf(id.ledgerId, id.entryId);
+    return position === undefined ? undefined : { position, batchIndex: id.batchIndex };
+  }
+
+  #checkOpen(): void {
+    if (!this.#closed) return;
+    const subject = `consumer "${this.#consumer.name}" of subscription "${this.#subscription.name}"`;
+    throw new TransportError('ALREADY_CLOSED', `${subject} is closed`, { retriable: false });
+  }
+}

@@ -1,0 +1,88 @@
+// What a subscription has acknowledged: everything up to the mark-delete position, single positions beyond it, and
+// single messages of producer batches (S-25, A-11). Positions count the entries of a topic from 0 over all ledgers.
+import { AckSet } from './ack-set.js';
+import { AckedPositions } from './acked-positions.js';
+
+/** `again`: it was acknowledged before. `partial`: other messages of the entry are not yet. `whole`: the entry is done. */
+export type AckEffect = 'again' | 'partial' | 'whole';
+
+export class Cursor {
+  #markDelete: number;
+  readonly #beyond = new AckedPositions();
+  readonly #batches = new Map<number, AckSet>();
+
+  /** @param markDelete the last position that counts as acknowledged; -1 for none. */
+  constructor(markDelete: number) {
+    this.#markDelete = markDelete;
+  }
+
+  /** Everything up to and including this position is acknowledged. */
+  get markDelete(): number {
+    return this.#markDelete;
+  }
+
+  /** How many positions beyond the mark-delete position are acknowledged. */
+  get ackedBeyond(): number {
+    return this.#beyond.size;
+  }
+
+  isAcked(position: number): boolean {
+    return position <= this.#markDelete || this.#beyond.has(position);
+  }
+
+  /** The first position at or after `from` that is not acknowledged. */
+  nextUnacked(from: number): number {
+    return this.#beyond.nextMissing(Math.max(from, this.#markDelete + 1));
+  }
+
+  /** The unacknowledged messages of a batch; undefined when none of it was acknowledged yet. */
+  unackedOf(position: number): AckSet | undefined {
+    return this.#batches.size === 0 ? undefined : this.#batches.get(position);
+  }
+
+  acknowledge(position: number): AckEffect {
+    if (this.isAcked(position)) return 'again';
+    if (this.#batches.size > 0) this.#batches.delete(position);
+    if (position === this.#markDelete + 1) this.#moveTo(this.#beyond.nextMissing(position + 1) - 1);
+    else this.#beyond.add(position);
+    return 'whole';
+  }
+
+  acknowledgeIndex(position: number, index: number, batchSize: number): AckEffect {
+    if (this.isAcked(position)) return 'again';
+    const unacked = this.#ackSet(position, batchSize);
+    if (!unacked.acknowledge(index)) return 'again';
+    return unacked.count === 0 ? this.acknowledge(position) : 'partial';
+  }
+
+  /** Everything up to and including `position`. False when it was acknowledged before. */
+  acknowledgeUpTo(position: number): boolean {
+    if (position <= this.#markDelete) return false;
+    this.#moveTo(this.#beyond.nextMissing(position + 1) - 1);
+    return true;
+  }
+
+  /** Starts over: everything up to `markDelete` counts as acknowledged, nothing beyond it (S-28). */
+  reset(markDelete: number): void {
+    this.#markDelete = markDelete;
+    this.#beyond.clear();
+    this.#batches.clear();
+  }
+
+  #ackSet(position: number, batchSize: number): AckSet {
+    const known = this.#batches.get(position);
+    if (known !== undefined) return known;
+    const made = new AckSet(batchSize);
+    this.#batches.set(position, made);
+    return made;
+  }
+
+  #moveTo(markDelete: number): void {
+    if (this.#beyond.size > 0) this.#beyond.removeRange(this.#markDelete + 1, markDelete);
+    // Each position is passed once, so over time this costs a step per entry.
+    for (let passed = this.#markDelete + 1; passed <= markDelete && this.#batches.size > 0; passed++) {
+      this.#batches.delete(passed);
+    }
+    this.#markDelete = markDelete;
+  }
+}

@@ -1,0 +1,58 @@
+// How a subscription's messages reach its consumers: one dispatcher per type, replaced when the type changes (S-05).
+import type { SubscriptionType } from '../core/subscription-spec.js';
+import type { Clock } from '../ports/clock.js';
+import type { BrokerConsumer } from './broker-consumer.js';
+import type { ResolvedBrokerOptions } from './broker-options.js';
+import type { Cursor } from './cursor.js';
+import type { TopicLog } from './topic-log.js';
+
+/** What dispatchers get from their subscription. */
+export interface DispatchContext {
+  /** Full topic name. */
+  readonly topic: string;
+  readonly log: TopicLog;
+  readonly cursor: Cursor;
+  readonly clock: Clock;
+  readonly options: ResolvedBrokerOptions;
+  /** Asks for a call of `dispatch` in the broker's next turn. */
+  schedule(): void;
+  /** Runs `report` in the next turn: clients are never called inside a call that they make. */
+  later(report: () => void): void;
+  /** The store refused the entry at this position: it counts as acknowledged. */
+  skip(position: number): void;
+}
+
+export interface DispatcherStats {
+  /** Entries that wait to be delivered again. */
+  readonly replay: number;
+  /** Entries parked until their delivery time. */
+  readonly delayed: number;
+  /** Redelivery requests counted for entries that are still unacknowledged. */
+  readonly redeliveries: number;
+  readonly blocked: boolean;
+  readonly drainingHashes: number;
+}
+
+export interface Dispatcher {
+  readonly type: SubscriptionType;
+  readonly consumers: readonly BrokerConsumer[];
+  add(consumer: BrokerConsumer): void;
+  /** What it holds goes back, uncounted (S-24, A-18). */
+  remove(consumer: BrokerConsumer): void;
+  isActive(consumer: BrokerConsumer): boolean;
+  /** Ids that are not pending at this consumer are ignored (S-22). Exclusive and Failover send everything again. */
+  redeliver(consumer: BrokerConsumer, positions: Iterable<number>): void;
+  /** The whole entry was acknowledged by `consumer`, or by someone else on its behalf (A-14). */
+  acknowledged(consumer: BrokerConsumer, position: number): void;
+  /** One message of a batch was acknowledged. */
+  acknowledgedOne(consumer: BrokerConsumer, position: number): void;
+  /** Everything up to and including `position` was acknowledged. */
+  acknowledgedUpTo(position: number): void;
+  /** Consumers that a seek disconnects (S-28). */
+  readonly disconnectedBySeek: readonly BrokerConsumer[];
+  /** The cursor was set anew. */
+  reset(): void;
+  /** Sends what can be sent. */
+  dispatch(): void;
+  stats(): DispatcherStats;
+}

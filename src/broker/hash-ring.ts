@@ -1,0 +1,70 @@
+// The consistent hash ring by which Key_Shared gives each key to a consumer (K-03, K-05). Every number here is part of
+// the protocol's behaviour: the same names must own the same keys as on a Pulsar broker.
+import { murmur3 } from './murmur3.js';
+
+const POINTS_PER_CONSUMER = 100;
+/** Slots run from 1 to 65,535: 0 means "not set". */
+const SLOTS = 65_535;
+
+/** The slot of a key hash. */
+export function slotOf(keyHash: number): number {
+  return (keyHash % SLOTS) + 1;
+}
+
+export class HashRing<Owner extends { readonly name: string }> {
+  /** Several owners where points collide: the first one added has the point, the others wait behind it. */
+  readonly #points = new Map<number, Owner[]>();
+  #sorted: number[] = [];
+  /** Who uses which index of a name: the same name twice makes different points. */
+  readonly #names = new Map<string, (Owner | undefined)[]>();
+
+  add(owner: Owner): void {
+    const namesakes = this.#names.get(owner.name) ?? [];
+    const free = namesakes.indexOf(undefined);
+    const index = free < 0 ? namesakes.length : free;
+    namesakes[index] = owner;
+    this.#names.set(owner.name, namesakes);
+    for (const point of pointsOf(owner.name, index)) {
+      const owners = this.#points.get(point);
+      if (owners === undefined) this.#points.set(point, [owner]);
+      else owners.push(owner);
+    }
+    this.#sort();
+  }
+
+  remove(owner: Owner): void {
+    const namesakes = this.#names.get(owner.name) ?? [];
+    const index = namesakes.indexOf(owner);
+    if (index < 0) return;
+    namesakes[index] = undefined;
+    if (namesakes.every((namesake) => namesake === undefined)) this.#names.delete(owner.name);
+    for (const point of pointsOf(owner.name, index)) {
+      const owners = this.#points.get(point) ?? [];
+      const at = owners.indexOf(owner);
+      if (at >= 0) owners.splice(at, 1);
+      if (owners.length === 0) this.#points.delete(point);
+    }
+    this.#sort();
+  }
+
+  /** The owner of a slot: that of the next point at or after it, round the end. */
+  select(slot: number): Owner | undefined {
+    let low = 0;
+    let high = this.#sorted.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#sorted[middle] ?? Infinity) < slot) low = middle + 1;
+      else high = middle;
+    }
+    const point = this.#sorted[low] ?? this.#sorted[0];
+    return point === undefined ? undefined : this.#points.get(point)?.[0];
+  }
+
+  #sort(): void {
+    this.#sorted = [...this.#points.keys()].sort((a, b) => a - b);
+  }
+}
+
+function* pointsOf(name: string, index: number): Generator<number> {
+  for (let i = 0; i < POINTS_PER_CONSUMER; i++) yield slotOf(murmur3(`${name}\0${index}\0${i}`));
+}

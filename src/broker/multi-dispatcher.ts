@@ -1,0 +1,176 @@
+// What Shared and Key_Shared have in common: many consumers, redelivery of single entries, the broker's redelivery
+// counts, the limits on what is unacknowledged, and delayed delivery. The order among consumers is the subclasses'.
+import type { BrokerConsumer } from './broker-consumer.js';
+import { DelayedPositions } from './delayed-positions.js';
+import type { DispatchContext, Dispatcher, DispatcherStats } from './dispatcher.js';
+
+export abstract class MultiDispatcher implements Dispatcher {
+  abstract readonly type: 'shared' | 'key-shared';
+  protected readonly context: DispatchContext;
+  /** Sorted by priority, within one priority as they came. */
+  readonly #consumers: BrokerConsumer[] = [];
+  /** Redelivery requests per unacknowledged entry, in memory only (A-16). */
+  readonly #counts = new Map<number, number>();
+  readonly #delayed: DelayedPositions;
+  #readPosition = 0;
+  #unacked = 0;
+  #blocked = false;
+
+  constructor(context: DispatchContext) {
+    this.context = context;
+    this.#delayed = new DelayedPositions(context.clock, (positions) => this.#release(positions));
+  }
+
+  abstract dispatch(): void;
+  /** How many entries wait to be delivered again. */
+  protected abstract get replaySize(): number;
+  protected abstract consumerAdded(consumer: BrokerConsumer): void;
+  protected abstract consumerRemoved(consumer: BrokerConsumer): void;
+  protected abstract replay(position: number): void;
+  protected abstract forgetReplay(position: number): void;
+  protected abstract clearReplay(): void;
+  /** A whole entry left what `consumer` holds: acknowledged or asked back. */
+  protected abstract released(consumer: BrokerConsumer, position: number): void;
+  protected abstract get drainingHashes(): number;
+
+  get consumers(): readonly BrokerConsumer[] {
+    return this.#consumers;
+  }
+
+  get disconnectedBySeek(): readonly BrokerConsumer[] {
+    return [...this.#consumers];
+  }
+
+  isActive(): boolean {
+    return true;
+  }
+
+  add(consumer: BrokerConsumer): void {
+    const later = this.#consumers.findIndex((other) => other.priority > consumer.priority);
+    this.#consumers.splice(later < 0 ? this.#consumers.length : later, 0, consumer);
+    this.consumerAdded(consumer);
+    this.context.schedule();
+  }
+
+  remove(consumer: BrokerConsumer): void {
+    const index = this.#consumers.indexOf(consumer);
+    if (index < 0) return;
+    this.#consumers.splice(index, 1);
+    this.#changeUnacked(-consumer.unacked);
+    const held = [...consumer.pending.keys()];
+    consumer.forgetAll();
+    this.consumerRemoved(consumer);
+    // The last one leaves nothing behind: whoever comes next reads from the first unacknowledged entry (S-06, S-24).
+    if (this.#consumers.length === 0) this.reset();
+    else for (const position of held) this.replay(position);
+    this.context.schedule();
+  }
+
+  redeliver(consumer: BrokerConsumer, positions: Iterable<number>): void {
+    for (const position of positions) {
+      const messages = consumer.forget(position);
+      if (messages === 0) continue;
+      this.#changeUnacked(-messages);
+      this.#counts.set(position, (this.#counts.get(position) ?? 0) + 1);
+      this.released(consumer, position);
+      this.replay(position);
+    }
+    this.context.schedule();
+  }
+
+  acknowledged(consumer: BrokerConsumer, position: number): void {
+    if (this.#counts.size > 0) this.#counts.delete(position);
+    const owner = this.#ownerOf(consumer, position);
+    if (owner === undefined) {
+      if (this.replaySize > 0) this.forgetReplay(position);
+      return;
+    }
+    this.#changeUnacked(-owner.forget(position));
+    this.released(owner, position);
+  }
+
+  acknowledgedOne(consumer: BrokerConsumer, position: number): void {
+    // A partial acknowledgement resets the count too (A-19).
+    if (this.#counts.size > 0) this.#counts.delete(position);
+    const owner = this.#ownerOf(consumer, position);
+    if (owner !== undefined) this.#changeUnacked(-owner.forgetOne(position));
+  }
+
+  acknowledgedUpTo(): void {
+    // Cumulative acknowledgement is refused on these types (A-13).
+  }
+
+  /** Everything in flight and waiting is forgotten; reading starts at the first unacknowledged entry. */
+  reset(): void {
+    this.#counts.clear();
+    this.#delayed.clear();
+    this.clearReplay();
+    this.#readPosition = this.context.cursor.markDelete + 1;
+  }
+
+  stats(): DispatcherStats {
+    let redeliveries = 0;
+    for (const count of this.#counts.values()) redeliveries += count;
+    return {
+      replay: this.replaySize,
+      delayed: this.#delayed.size,
+      redeliveries,
+      blocked: this.#blocked,
+      drainingHashes: this.drainingHashes,
+    };
+  }
+
+  /** The next entry that was not read yet; undefined when there is none, or none may be read now (S-12). */
+  protected nextNew(): number | undefined {
+    const { cursor, log, clock } = this.context;
+    while (!this.#blocked) {
+      const position = cursor.nextUnacked(this.#readPosition);
+      if (position >= log.end) return undefined;
+      this.#readPosition = position + 1;
+      const entry = log.entryAt(position);
+      if (entry === undefined) this.context.skip(position);
+      else if (entry.deliverAtMs > 0 && entry.deliverAtMs > clock.now()) this.#delayed.add(position, entry.deliverAtMs);
+      else return position;
+    }
+    return undefined;
+  }
+
+  /** False when the entry is acknowledged or gone by now (S-21). */
+  protected send(consumer: BrokerConsumer, position: number): boolean {
+    const { cursor, log } = this.context;
+    const ledger = log.ledgerOf(position);
+    const entry = ledger?.entries[position - ledger.first];
+    if (ledger === undefined || entry === undefined || cursor.isAcked(position)) return false;
+    const messages = consumer.send(position, {
+      ledgerId: ledger.id,
+      entryId: position - ledger.first,
+      entry,
+      unacked: cursor.unackedOf(position),
+      redeliveryCount: this.#counts.size === 0 ? 0 : (this.#counts.get(position) ?? 0),
+    });
+    this.#changeUnacked(messages);
+    return true;
+  }
+
+  /** Any consumer may acknowledge what another one holds (A-14). */
+  #ownerOf(consumer: BrokerConsumer, position: number): BrokerConsumer | undefined {
+    if (consumer.pending.has(position)) return consumer;
+    return this.#consumers.find((other) => other.pending.has(position));
+  }
+
+  #release(positions: readonly number[]): void {
+    for (const position of positions) if (!this.context.cursor.isAcked(position)) this.replay(position);
+    this.context.schedule();
+  }
+
+  #changeUnacked(by: number): void {
+    const limit = this.context.options.maxUnackedPerSubscription;
+    this.#unacked += by;
+    if (!this.#blocked) {
+      this.#blocked = this.#unacked >= limit;
+    } else if (this.#unacked < limit / 2) {
+      this.#blocked = false;
+      this.context.schedule();
+    }
+  }
+}

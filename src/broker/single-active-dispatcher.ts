@@ -1,0 +1,139 @@
+// Exclusive and Failover: one consumer gets everything in order; a redelivery request sends all that is unacknowledged
+// again (S-23), and nothing is counted. On Failover others stand by.
+import type { Timer } from '../ports/clock.js';
+import { chooseActive } from './active-choice.js';
+import type { BrokerConsumer } from './broker-consumer.js';
+import type { DispatchContext, Dispatcher, DispatcherStats } from './dispatcher.js';
+
+export class SingleActiveDispatcher implements Dispatcher {
+  readonly type: 'exclusive' | 'failover';
+  readonly #context: DispatchContext;
+  #consumers: BrokerConsumer[] = [];
+  #active: BrokerConsumer | undefined;
+  /** Runs while a new active Failover consumer waits for its first message (S-03). */
+  #takeover: Timer | undefined;
+  #readPosition = 0;
+
+  constructor(type: 'exclusive' | 'failover', context: DispatchContext) {
+    this.type = type;
+    this.#context = context;
+  }
+
+  get consumers(): readonly BrokerConsumer[] {
+    return this.#consumers;
+  }
+
+  /** A seek disconnects the active one only; those that stand by keep their connection (S-28). */
+  get disconnectedBySeek(): readonly BrokerConsumer[] {
+    return this.#active === undefined ? [] : [this.#active];
+  }
+
+  isActive(consumer: BrokerConsumer): boolean {
+    return consumer === this.#active && this.#takeover === undefined;
+  }
+
+  add(consumer: BrokerConsumer): void {
+    this.#consumers = [...this.#consumers, consumer];
+    if (!this.#chooseAgain() && this.type === 'failover') this.#report(consumer);
+  }
+
+  remove(consumer: BrokerConsumer): void {
+    this.#consumers = this.#consumers.filter((other) => other !== consumer);
+    consumer.forgetAll();
+    this.#chooseAgain();
+  }
+
+  redeliver(consumer: BrokerConsumer): void {
+    if (consumer === this.#active) this.reset();
+  }
+
+  acknowledged(_consumer: BrokerConsumer, position: number): void {
+    this.#active?.forget(position);
+  }
+
+  acknowledgedOne(_consumer: BrokerConsumer, position: number): void {
+    this.#active?.forgetOne(position);
+  }
+
+  acknowledgedUpTo(position: number): void {
+    // Sent in position order since the last rewind, so the ones to forget come first.
+    for (const pending of this.#active?.pending.keys() ?? []) {
+      if (pending > position) return;
+      this.#active?.forget(pending);
+    }
+  }
+
+  /** Reads again from the first unacknowledged entry. */
+  reset(): void {
+    for (const consumer of this.#consumers) consumer.forgetAll();
+    this.#readPosition = this.#context.cursor.markDelete + 1;
+    this.#context.schedule();
+  }
+
+  dispatch(): void {
+    if (this.#takeover !== undefined) return;
+    while (this.#active?.canTake() === true) {
+      const position = this.#next();
+      if (position === undefined) return;
+      this.#send(this.#active, position);
+    }
+  }
+
+  stats(): DispatcherStats {
+    return { replay: 0, delayed: 0, redeliveries: 0, blocked: false, drainingHashes: 0 };
+  }
+
+  #next(): number | undefined {
+    const { cursor, log } = this.#context;
+    for (;;) {
+      const position = cursor.nextUnacked(this.#readPosition);
+      if (position >= log.end) return undefined;
+      this.#readPosition = position + 1;
+      if (log.entryAt(position) !== undefined) return position;
+      this.#context.skip(position);
+    }
+  }
+
+  #send(consumer: BrokerConsumer, position: number): void {
+    const ledger = this.#context.log.ledgerOf(position);
+    const entry = ledger?.entries[position - ledger.first];
+    if (ledger === undefined || entry === undefined) return;
+    const unacked = this.#context.cursor.unackedOf(position);
+    const entryId = position - ledger.first;
+    consumer.send(position, { ledgerId: ledger.id, entryId, entry, unacked, redeliveryCount: 0 });
+  }
+
+  /** True when the active consumer changed. */
+  #chooseAgain(): boolean {
+    const chosen = chooseActive(this.#context.topic, this.#consumers);
+    if (chosen === this.#active) return false;
+    this.#active = chosen;
+    if (chosen === undefined) this.#cancelTakeover();
+    else this.#startTakeover();
+    return true;
+  }
+
+  /** Exclusive begins at once. Failover waits, so that acknowledgements of the one before can still arrive. */
+  #startTakeover(): void {
+    const delayMs = this.type === 'failover' ? this.#context.options.activeConsumerFailoverDelayMs : 0;
+    if (delayMs === 0) this.#finishTakeover();
+    else this.#takeover ??= this.#context.clock.setTimer(delayMs, () => this.#finishTakeover());
+  }
+
+  #finishTakeover(): void {
+    this.#takeover = undefined;
+    this.reset();
+    if (this.type === 'failover') for (const consumer of this.#consumers) this.#report(consumer);
+  }
+
+  #cancelTakeover(): void {
+    this.#takeover?.cancel();
+    this.#takeover = undefined;
+  }
+
+  #report(consumer: BrokerConsumer): void {
+    this.#context.later(() => {
+      if (this.#consumers.includes(consumer)) consumer.sink.activeChanged(this.isActive(consumer));
+    });
+  }
+}

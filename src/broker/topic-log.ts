@@ -1,0 +1,146 @@
+// The entries of one topic in ledgers. Inside the broker an entry is named by its position, counted from 0 over all
+// ledgers of the topic, so that order and distance are plain numbers; outside by ledger and entry id.
+import type { Entry } from './entry.js';
+
+export interface LedgerLimits {
+  /** A ledger is full at this many entries, or at this many bytes. */
+  readonly entries: number;
+  readonly bytes: number;
+}
+
+export interface Ledger {
+  readonly id: number;
+  /** Position of entry 0. */
+  readonly first: number;
+  /** Undefined where the store refused the entry. */
+  readonly entries: (Entry | undefined)[];
+  bytes: number;
+}
+
+export class TopicLog {
+  readonly #limits: LedgerLimits;
+  readonly #nextLedgerId: () => number;
+  #ledgers: Ledger[] = [];
+  readonly #byId = new Map<number, Ledger>();
+  /** Reads are mostly sequential: the ledger of the last one is tried first. */
+  #lastRead: Ledger | undefined;
+  #end = 0;
+  #confirmedEnd = 0;
+
+  constructor(limits: LedgerLimits, nextLedgerId: () => number) {
+    this.#limits = limits;
+    this.#nextLedgerId = nextLedgerId;
+  }
+
+  /** The first position that is still kept. */
+  get first(): number {
+    return this.#ledgers[0]?.first ?? 0;
+  }
+
+  /** The position after the last one whose append completed: what subscriptions may read. */
+  get end(): number {
+    return this.#confirmedEnd;
+  }
+
+  get ledgerCount(): number {
+    return this.#ledgers.length;
+  }
+
+  append(entry: Entry): number {
+    let ledger = this.#ledgers.at(-1);
+    if (ledger === undefined || this.#isFull(ledger)) ledger = this.#openLedger();
+    ledger.entries.push(entry);
+    ledger.bytes += entry.bytes;
+    return this.#end++;
+  }
+
+  /** The append of `position` completed, or failed: then the entry is left out and the position stays empty. */
+  confirm(position: number, stored: boolean): void {
+    if (!stored) {
+      const ledger = this.ledgerOf(position);
+      if (ledger !== undefined) ledger.entries[position - ledger.first] = undefined;
+    }
+    this.#confirmedEnd = Math.max(this.#confirmedEnd, position + 1);
+  }
+
+  entryAt(position: number): Entry | undefined {
+    const ledger = this.ledgerOf(position);
+    return ledger?.entries[position - ledger.first];
+  }
+
+  /** Undefined when the position was trimmed or is not there yet. */
+  ledgerOf(position: number): Ledger | undefined {
+    const last = this.#lastRead;
+    if (last !== undefined && position >= last.first && position < last.first + last.entries.length) return last;
+    if (position < this.first || position >= this.#end) return undefined;
+    const found = this.#ledgers[this.#lastLedgerFrom(position)];
+    this.#lastRead = found;
+    return found;
+  }
+
+  /** Undefined when the id names no entry that is kept here. */
+  positionOf(ledgerId: number, entryId: number): number | undefined {
+    const ledger = this.#byId.get(ledgerId);
+    if (ledger === undefined || entryId < 0 || entryId >= ledger.entries.length) return undefined;
+    return ledger.first + entryId;
+  }
+
+  /** Where a seek to an id lands: an id before the first entry or after the last one means those ends (S-28). */
+  nearestPositionOf(ledgerId: number, entryId: number): number {
+    const ledger = this.#byId.get(ledgerId);
+    if (ledger !== undefined) return ledger.first + Math.min(Math.max(entryId, 0), ledger.entries.length);
+    // Ledger ids are unique in the broker, so this topic's have gaps: an id in a gap lies before the next ledger.
+    return this.#ledgers.find((later) => later.id > ledgerId)?.first ?? this.#end;
+  }
+
+  /** The position after the oldest ledger; Infinity while it is the only one, which always stays. */
+  get oldestLedgerEnd(): number {
+    const [oldest] = this.#ledgers;
+    return oldest === undefined || this.#ledgers.length === 1 ? Infinity : oldest.first + oldest.entries.length;
+  }
+
+  /** Removes ledgers that are full and whose entries lie before `position`; the last one stays. */
+  trim(position: number): void {
+    while (this.#ledgers.length > 1) {
+      const [oldest] = this.#ledgers;
+      if (oldest === undefined || oldest.first + oldest.entries.length > position) return;
+      this.#ledgers.shift();
+      this.#byId.delete(oldest.id);
+      if (this.#lastRead === oldest) this.#lastRead = undefined;
+    }
+  }
+
+  /** The first position published at or after `timeMs`; the one after the last entry when there is none. */
+  positionAt(timeMs: number): number {
+    let low = this.first;
+    let high = this.end;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.entryAt(middle)?.publishTimeMs ?? 0) < timeMs) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #isFull(ledger: Ledger): boolean {
+    return ledger.entries.length >= this.#limits.entries || ledger.bytes >= this.#limits.bytes;
+  }
+
+  #openLedger(): Ledger {
+    const ledger: Ledger = { id: this.#nextLedgerId(), first: this.#end, entries: [], bytes: 0 };
+    this.#ledgers.push(ledger);
+    this.#byId.set(ledger.id, ledger);
+    return ledger;
+  }
+
+  #lastLedgerFrom(position: number): number {
+    let low = 0;
+    let high = this.#ledgers.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1;
+      if ((this.#ledgers[middle]?.first ?? Infinity) <= position) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+}

@@ -1,0 +1,306 @@
+// Owns all redelivery delays of one subscription: what failed waits here by id until it is due, then its redelivery
+// is asked for (PIP-106). One implementation, so that delays are the same on every transport.
+import type { Backoff } from '../core/backoff.js';
+import { PulseworkError, describeValue, toError } from '../core/errors.js';
+import type { MessageId } from '../core/message-id.js';
+import { OptionChecker, minutes } from '../core/options.js';
+import type { Clock, Timer } from '../ports/clock.js';
+import { HeldEntries } from './held-entries.js';
+
+export interface NegativeAckTrackerOptions {
+  readonly clock: Clock;
+  /**
+   * Asks the broker for redelivery of these entries, one id each: the message's own, or with `batchIndex` -1 where
+   * several messages of the entry were held. Nothing smaller than an entry can be asked back (N-22). Resolves when the
+   * request was handed over; a rejection means that nothing was asked, and the entries are due again after
+   * `retryRequestMs`.
+   *
+   * An owner may refuse an entry, for instance while another message of its batch is running: it leaves the id out of
+   * its request and calls `add` for it, at once or when the time has come.
+   */
+  readonly redeliver: (ids: readonly MessageId[]) => Promise<void>;
+  /**
+   * Milliseconds to wait where no backoff applies: always without `backoff`, and for ids and messages whose
+   * redelivery count is not known (N-13). 0 asks at once. @default 60 seconds, as other Pulsar clients (N-10)
+   */
+  readonly delayMs?: number | undefined;
+  /** The wait by redelivery count, called once per negative acknowledgement. @default none: always `delayMs` */
+  readonly backoff?: Backoff | undefined;
+  /** Numbers in [0, 1) for the jitter of `backoff`; required with it, e.g. `Math.random`. */
+  readonly random?: (() => number) | undefined;
+  /** Ids in one request, at most 1,000, as the Java client splits them (N-21). @default 1000 */
+  readonly maxIdsPerRequest?: number | undefined;
+  /** Milliseconds until a request that failed is made again (N-24). @default 500 */
+  readonly retryRequestMs?: number | undefined;
+  /** Told of each failed request. What it throws is an unhandled rejection. @default nobody is told */
+  readonly onRequestFailed?: ((error: Error, ids: readonly MessageId[]) => void) | undefined;
+  /** Told when `backoff` threw or gave no usable delay; `delayMs` was used. @default nobody is told */
+  readonly onBackoffFailed?: ((error: Error) => void) | undefined;
+}
+
+export const DEFAULT_NEGATIVE_ACK_TRACKER = {
+  delayMs: minutes(1),
+  maxIdsPerRequest: 1_000,
+  retryRequestMs: 500,
+} as const;
+
+/** What is negatively acknowledged. `redeliveryCount` is the broker's, 0 on the first delivery (N-09). */
+export interface NackedMessage {
+  readonly id: MessageId;
+  readonly redeliveryCount?: number | undefined;
+}
+
+/** One entry that was pending: its id as `redeliver` gets it, and when it was due, epoch milliseconds. */
+export interface HeldMessage {
+  readonly id: MessageId;
+  readonly dueMs: number;
+}
+
+/** Ids handled in one turn of the event loop: after a pause many are due at once, and input must not wait for all. */
+const MAX_IDS_PER_TURN = 1_000;
+
+/** Above this much room, an empty tracker gives it back. */
+const KEPT_CAPACITY = 1_024;
+
+/**
+ * Delays redelivery by id. Each entry is pending until due, in flight while its request is made, then gone. All
+ * methods return at once. A waiting entry costs about 100 bytes; one timer serves all of them.
+ */
+export class NegativeAckTracker {
+  readonly #clock: Clock;
+  readonly #redeliver: (ids: readonly MessageId[]) => Promise<void>;
+  readonly #delayMs: number;
+  readonly #backoff: Backoff | undefined;
+  readonly #random: () => number;
+  readonly #maxIdsPerRequest: number;
+  readonly #retryRequestMs: number;
+  readonly #onRequestFailed: ((error: Error, ids: readonly MessageId[]) => void) | undefined;
+  readonly #onBackoffFailed: ((error: Error) => void) | undefined;
+  #held = new HeldEntries();
+  #timer: Timer | undefined;
+  /** When the timer wakes; never later than the first due time. */
+  #timerDueMs = Infinity;
+  /** The number of the last request. Never reused: an answer that comes late must not touch what was held since. */
+  #request = 0;
+  #closed = false;
+
+  /** @throws ConfigurationError naming every option that is wrong. */
+  constructor(options: NegativeAckTrackerOptions) {
+    checkOptions(options);
+    const defaults = DEFAULT_NEGATIVE_ACK_TRACKER;
+    this.#clock = options.clock;
+    this.#redeliver = options.redeliver;
+    this.#delayMs = options.delayMs ?? defaults.delayMs;
+    this.#backoff = options.backoff;
+    this.#random = options.random ?? (() => 0);
+    this.#maxIdsPerRequest = options.maxIdsPerRequest ?? defaults.maxIdsPerRequest;
+    this.#retryRequestMs = options.retryRequestMs ?? defaults.retryRequestMs;
+    this.#onRequestFailed = options.onRequestFailed;
+    this.#onBackoffFailed = options.onBackoffFailed;
+  }
+
+  /** Entries held: pending and in flight. Messages of one producer batch share an entry. */
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /** Entries that wait for their time; those being asked for right now are not among them. */
+  get pendingSize(): number {
+    return this.#held.pendingSize;
+  }
+
+  /** When the next pending entry is due, epoch milliseconds; undefined when none is pending. */
+  get nextDueMs(): number | undefined {
+    return this.#held.nextDueMs;
+  }
+
+  /** Whether redelivery of this message waits or is being asked for; without a batch index: of any message of the entry. */
+  has(id: MessageId): boolean {
+    return this.#held.has(id);
+  }
+
+  /** Whether redelivery of this message waits for its time: held, and not being asked for right now. */
+  isPending(id: MessageId): boolean {
+    return this.#held.has(id) && !this.#held.isInFlight(id);
+  }
+
+  /**
+   * Holds `id` until `dueMs` (epoch milliseconds), whatever the backoff says. An entry that is pending keeps the earlier
+   * due time (N-23); one that is in flight is pending again, and what becomes of its request no longer matters.
+   * After `close()` nothing is held. @throws RangeError when `dueMs` is not finite.
+   */
+  add(id: MessageId, dueMs: number): void {
+    if (!Number.isFinite(dueMs)) throw new RangeError(`dueMs must be epoch milliseconds, got ${describeValue(dueMs)}`);
+    if (this.#closed) return;
+    this.#held.hold(id, dueMs);
+    this.#setTimer();
+  }
+
+  /**
+   * Holds a message for what the backoff says for its redelivery count, or for `delayMs` without a backoff or a count.
+   * An entry that is in flight stays so: the request under way brings the whole entry back, a second one would count
+   * as one more redelivery (N-24).
+   */
+  negativeAcknowledge(message: NackedMessage): void {
+    const { id, redeliveryCount } = message;
+    if (this.#backoff === undefined || redeliveryCount === undefined) {
+      this.negativeAcknowledgeId(id);
+      return;
+    }
+    let dueMs: number;
+    try {
+      dueMs = dueAfter(this.#clock.now(), this.#backoff(redeliveryCount, this.#random));
+    } catch (error) {
+      // The message must wait for something: a faulty backoff may not lose it.
+      this.negativeAcknowledgeId(id);
+      this.#onBackoffFailed?.(toError(error));
+      return;
+    }
+    this.#nack(id, dueMs);
+  }
+
+  /** Holds an id for `delayMs`; an entry that is in flight stays so. */
+  negativeAcknowledgeId(id: MessageId): void {
+    this.#nack(id, this.#clock.now() + this.#delayMs);
+  }
+
+  /**
+   * Cancels redelivery of an acknowledged message: of its own batch index, or of the whole entry when the id has none.
+   * Other messages of the batch, and an entry held as a whole, stay (N-27).
+   */
+  acknowledge(id: MessageId): void {
+    this.#held.acknowledge(id);
+    this.#afterRemoval();
+  }
+
+  /** The same for all messages up to `id` on its partition (N-28). Takes time in proportion to `size`. */
+  acknowledgeCumulative(id: MessageId): void {
+    this.#held.acknowledgeCumulative(id);
+    this.#afterRemoval();
+  }
+
+  /**
+   * Clears, and gives what was pending: for an owner who waits for the copies that the broker sends after a lost
+   * connection, and then decides.
+   */
+  takeAll(): HeldMessage[] {
+    const pending = this.#held.pending();
+    this.clear();
+    return pending;
+  }
+
+  /** Forgets everything held, in-flight entries too: for when the broker sends all of it again anyway (N-29). */
+  clear(): void {
+    this.#held = new HeldEntries();
+    this.#setTimer();
+  }
+
+  /** Clears, and from now on holds nothing: a closed subscription's messages are back at the broker (N-16). */
+  close(): void {
+    this.#closed = true;
+    this.clear();
+  }
+
+  #nack(id: MessageId, dueMs: number): void {
+    if (!this.#held.isInFlight(id)) this.add(id, dueMs);
+    else this.#held.widen(id);
+  }
+
+  /** One timer, set for the first due time. A cancelled entry leaves it as it is: it wakes, finds nothing, moves on. */
+  #setTimer(): void {
+    const dueMs = this.#held.nextDueMs ?? Infinity;
+    if (this.#timerDueMs <= dueMs && dueMs !== Infinity) return;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#timerDueMs = dueMs;
+    if (dueMs === Infinity) return;
+    const delayMs = Math.min(Math.max(0, dueMs - this.#clock.now()), Number.MAX_SAFE_INTEGER);
+    this.#timer = this.#clock.setTimer(delayMs, () => this.#wake());
+  }
+
+  #wake(): void {
+    this.#timerDueMs = Infinity;
+    const nowMs = this.#clock.now();
+    let room = MAX_IDS_PER_TURN;
+    while (room > 0) {
+      const asked = this.#askForDue(nowMs, Math.min(room, this.#maxIdsPerRequest));
+      if (asked === 0) break;
+      room -= asked;
+    }
+    // What is still due waits for a following turn, with a timer of 0 ms.
+    this.#setTimer();
+  }
+
+  /** Makes one request for up to `limit` due entries. Gives how many there were. */
+  #askForDue(nowMs: number, limit: number): number {
+    const request = ++this.#request;
+    const slots = this.#held.takeDue(nowMs, limit, request);
+    if (slots.length === 0) return 0;
+    const ids = slots.map((slot) => this.#held.idOf(slot));
+    this.#ask(ids).then(
+      () => {
+        this.#held.release(slots, request);
+        this.#afterRemoval();
+      },
+      (error: unknown) => {
+        this.#held.takeBack(slots, request, this.#clock.now() + this.#retryRequestMs);
+        this.#setTimer();
+        if (!this.#closed) this.#onRequestFailed?.(toError(error), ids);
+      },
+    );
+    return slots.length;
+  }
+
+  /** A `redeliver` that throws is one that rejects. */
+  async #ask(ids: readonly MessageId[]): Promise<void> {
+    await this.#redeliver(ids);
+  }
+
+  #afterRemoval(): void {
+    if (this.#held.size === 0 && this.#held.capacity > KEPT_CAPACITY) this.#held = new HeldEntries();
+    if (this.#held.nextDueMs === undefined) this.#setTimer();
+  }
+}
+
+/** @throws PulseworkError POLICY_FAILED when `delayMs` is no delay or reaches past the end of time (N-24). */
+function dueAfter(nowMs: number, delayMs: unknown): number {
+  if (typeof delayMs === 'number' && delayMs >= 0 && nowMs + delayMs <= Number.MAX_SAFE_INTEGER) return nowMs + delayMs;
+  const rule = 'a backoff must give milliseconds of 0 or more that do not reach past 2^53-1';
+  throw new PulseworkError('POLICY_FAILED', `${rule}, got ${describeValue(delayMs)}`);
+}
+
+function checkOptions(options: NegativeAckTrackerOptions): void {
+  const check = new OptionChecker('NegativeAckTracker');
+  check.unknownOptions(options, OPTION_NAMES);
+  if (typeof (options.clock as Partial<Clock> | undefined)?.setTimer !== 'function') {
+    check.problem(`"clock" must be a Clock, got ${describeValue(options.clock)}`);
+  }
+  if (typeof options.redeliver !== 'function') {
+    check.problem(`"redeliver" must be a function, got ${describeValue(options.redeliver)}`);
+  }
+  check.durationMs('delayMs', options.delayMs);
+  check.durationMs('retryRequestMs', options.retryRequestMs);
+  check.positiveInteger('maxIdsPerRequest', options.maxIdsPerRequest);
+  if ((options.maxIdsPerRequest ?? 0) > MAX_IDS_PER_TURN) {
+    check.problem(`"maxIdsPerRequest" must be at most ${MAX_IDS_PER_TURN}, got ${options.maxIdsPerRequest ?? ''}`);
+  }
+  for (const name of ['backoff', 'random', 'onRequestFailed', 'onBackoffFailed'] as const) {
+    check.function(name, options[name]);
+  }
+  if (options.backoff !== undefined && options.random === undefined) {
+    check.problem('"random" must be given with "backoff", e.g. Math.random');
+  }
+  check.throwIfAny();
+}
+
+const OPTION_NAMES = [
+  'clock',
+  'redeliver',
+  'delayMs',
+  'backoff',
+  'random',
+  'maxIdsPerRequest',
+  'retryRequestMs',
+  'onRequestFailed',
+  'onBackoffFailed',
+] as const satisfies readonly (keyof NegativeAckTrackerOptions)[];

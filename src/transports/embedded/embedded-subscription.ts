@@ -1,0 +1,263 @@
+// A subscription on the embedded broker, over one or several topics, each possibly partitioned: one receive queue, and
+// permits so that no more than `prefetch` messages lie here beyond those handed on.
+import { PulseworkError, TransportError, describeValue } from '../../core/errors.js';
+import type { ReceivedMessage } from '../../core/message.js';
+import type { MessageId } from '../../core/message-id.js';
+import { checkMessageId } from '../../core/message-id.js';
+import type { SubscriptionSpec } from '../../core/subscription-spec.js';
+import { redeliversSingly } from '../../core/subscription-spec.js';
+import type { Timer } from '../../ports/clock.js';
+import type { Subscription, SubscriptionState } from '../../ports/transport.js';
+import type { EmbeddedBroker } from '../../broker/embedded-broker.js';
+import { ReceiveQueue } from './receive-queue.js';
+import { TopicLink } from './topic-link.js';
+
+/** Between two attempts to connect again after the broker closed the consumers (seek) and someone else came first. */
+const RECONNECT_DELAY_MS = 1_000;
+
+export class EmbeddedSubscription implements Subscription {
+  readonly #broker: EmbeddedBroker;
+  readonly #spec: SubscriptionSpec;
+  readonly #forget: () => void;
+  readonly #queue = new ReceiveQueue();
+  /** By full topic name, partitions one by one; empty while not connected. */
+  #links = new Map<string, TopicLink>();
+  /** Messages that may lie here per topic; at least 1 unless `prefetch` is 0. */
+  #share = 0;
+  #connection = 0;
+  #state: SubscriptionState['state'] = 'lost';
+  #report: (state: SubscriptionState) => void = () => undefined;
+  #reconnect: Timer | undefined;
+  #paused = false;
+  #closed = false;
+
+  /** Connects at once. @throws TransportError CONSUMER_BUSY, TOPIC_NOT_FOUND. @param forget is called once at close. */
+  constructor(broker: EmbeddedBroker, spec: SubscriptionSpec, forget: () => void) {
+    this.#broker = broker;
+    this.#spec = spec;
+    this.#forget = forget;
+    this.#connect();
+  }
+
+  async receive(signal: AbortSignal): Promise<ReceivedMessage | undefined> {
+    if (this.#closed || signal.aborted) return undefined;
+    const message = this.#queue.take();
+    if (message !== undefined) {
+      this.#handedOn(message);
+      return message;
+    }
+    const next = this.#queue.wait(signal);
+    this.#grantAll();
+    return next;
+  }
+
+  async acknowledge(ids: readonly MessageId[]): Promise<void> {
+    // Sorted by topic first: a foreign id fails the call before anything is acknowledged (G-04).
+    for (const [link, own] of this.#byLink(ids)) {
+      const stored = link.handle.acknowledge(own);
+      if (stored !== undefined) await stored;
+    }
+  }
+
+  async acknowledgeCumulative(id: MessageId): Promise<void> {
+    const stored = this.#linkOf(id).handle.acknowledgeCumulative(id);
+    if (stored !== undefined) await stored;
+  }
+
+  async redeliver(ids: readonly MessageId[]): Promise<void> {
+    const byLink = this.#byLink(ids);
+    if (ids.length === 0) return;
+    if (redeliversSingly(this.#spec.type)) {
+      for (const [link, own] of byLink) this.#redeliverSingly(link, own);
+    } else {
+      this.#dropQueued(() => true);
+      for (const link of this.#links.values()) link.handle.redeliverAll();
+    }
+    this.#grantAll();
+  }
+
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#grantAll();
+  }
+
+  async seek(to: MessageId | Date | 'earliest' | 'latest'): Promise<void> {
+    const links = this.#linksToSeek(to);
+    for (const link of links) link.handle.seek(to);
+    this.#connectAgain();
+  }
+
+  onState(report: (state: SubscriptionState) => void): void {
+    if (typeof (report as unknown) !== 'function') {
+      throw new PulseworkError('CONFIGURATION_INVALID', `onState needs a function, got ${describeValue(report)}`);
+    }
+    this.#report = report;
+    report({ connection: this.#connection, state: this.#state });
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#reconnect?.cancel();
+    this.#disconnect();
+    this.#queue.answer(undefined);
+    this.#forget();
+  }
+
+  /** All topics or none. */
+  #connect(): void {
+    const topics = [...new Set(this.#spec.topics.flatMap((topic) => this.#broker.partitionsOf(topic)))];
+    const { prefetch, subscription, type, initialPosition, consumerName } = this.#spec;
+    const links = new Map<string, TopicLink>();
+    const owner = {
+      arrived: (link: TopicLink, messages: readonly ReceivedMessage[]) => this.#arrived(link, messages),
+      activeChanged: () => this.#activeChanged(),
+      disconnected: (link: TopicLink) => {
+        if (this.#links.get(link.topic) === link) this.#connectAgain();
+      },
+    };
+    try {
+      for (const topic of topics) {
+        const link = new TopicLink(topic, this.#connection + 1, owner);
+        link.connected(this.#broker.subscribe({ topic, subscription, type, initialPosition, consumerName }, link));
+        links.set(topic, link);
+      }
+    } catch (error) {
+      for (const link of links.values()) link.handle.close();
+      throw error;
+    }
+    this.#links = links;
+    this.#share = prefetch === 0 ? 0 : Math.max(1, Math.floor(prefetch / links.size));
+    this.#connection += 1;
+    this.#changeState('connected');
+    this.#grantAll();
+  }
+
+  #disconnect(): void {
+    for (const link of this.#links.values()) link.handle.close();
+    this.#links = new Map();
+    this.#queue.remove(() => true);
+  }
+
+  /** All topics together: one connection number must say of every message whether it is still held here. */
+  #connectAgain(): void {
+    if (this.#closed) return;
+    this.#disconnect();
+    this.#changeState('lost');
+    try {
+      this.#connect();
+    } catch {
+      // Someone else came first; the state stays `lost` and says so.
+      this.#reconnect = this.#broker.clock.setTimer(RECONNECT_DELAY_MS, () => this.#connectAgain());
+    }
+  }
+
+  #arrived(link: TopicLink, messages: readonly ReceivedMessage[]): void {
+    if (this.#links.get(link.topic) !== link) return;
+    for (const message of messages) this.#queue.push(message);
+    if (!this.#queue.hasWaiter) return;
+    const first = this.#queue.take();
+    if (first === undefined) return;
+    this.#queue.answer(first);
+    this.#handedOn(first);
+  }
+
+  #handedOn(message: ReceivedMessage): void {
+    const link = this.#links.get(message.id.topic);
+    link?.handedOn(1);
+    if (link !== undefined) this.#grant(link);
+  }
+
+  /** With `prefetch` 0 one message per topic is asked for while a `receive` waits, and none otherwise. */
+  #grant(link: TopicLink): void {
+    if (this.#paused) return;
+    const target = this.#share === 0 && this.#queue.hasWaiter ? 1 : this.#share;
+    if (target > 0) link.grantUpTo(target);
+  }
+
+  #grantAll(): void {
+    for (const link of this.#links.values()) this.#grant(link);
+  }
+
+  /** Copies that lie here would be handed on besides the redelivered ones: drop them first (N-33). */
+  #redeliverSingly(link: TopicLink, ids: readonly MessageId[]): void {
+    const entries = new Set(ids.map(entryKey));
+    this.#dropQueued((message) => message.id.topic === link.topic && entries.has(entryKey(message.id)));
+    link.handle.redeliver(ids);
+  }
+
+  #dropQueued(drop: (message: ReceivedMessage) => boolean): void {
+    if (this.#queue.length === 0) return;
+    for (const message of this.#queue.remove(drop)) this.#links.get(message.id.topic)?.handedOn(1);
+  }
+
+  #byLink(ids: readonly MessageId[]): Map<TopicLink, MessageId[]> {
+    const byLink = new Map<TopicLink, MessageId[]>();
+    for (const id of ids) {
+      const link = this.#linkOf(id);
+      const own = byLink.get(link);
+      if (own === undefined) byLink.set(link, [id]);
+      else own.push(id);
+    }
+    if (ids.length === 0) this.#checkConnected();
+    return byLink;
+  }
+
+  #linkOf(id: MessageId): TopicLink {
+    this.#checkConnected();
+    checkMessageId(id);
+    const link = this.#links.get(id.topic);
+    if (link !== undefined) return link;
+    const [only] = this.#links.values();
+    if (id.topic === '' && this.#links.size === 1 && only !== undefined) return only;
+    const rule = `subscription "${this.#spec.subscription}" has no topic ${describeValue(id.topic)} that this message id names`;
+    throw new PulseworkError('MESSAGE_ID_INVALID', rule);
+  }
+
+  #linksToSeek(to: MessageId | Date | 'earliest' | 'latest'): readonly TopicLink[] {
+    this.#checkConnected();
+    if (to === 'earliest' || to === 'latest') return [...this.#links.values()];
+    if (to instanceof Date && !Number.isNaN(to.getTime())) return [...this.#links.values()];
+    if (typeof to === 'object' && (to as unknown) !== null && !(to instanceof Date)) return [this.#linkOf(to)];
+    const rule = `seek takes a message id, a valid Date, "earliest" or "latest", got ${describeValue(to)}`;
+    throw new PulseworkError('MESSAGE_ID_INVALID', rule);
+  }
+
+  #checkConnected(): void {
+    const { subscription } = this.#spec;
+    if (this.#closed) {
+      throw new TransportError('ALREADY_CLOSED', `subscription "${subscription}" is closed`, { retriable: false });
+    }
+    if (this.#links.size === 0) {
+      const text = `subscription "${subscription}" lost its connection and waits to connect again`;
+      throw new TransportError('CONNECTION_LOST', text, { retriable: true });
+    }
+  }
+
+  /** Failover over several topics: active while any of them is. */
+  #activeChanged(): void {
+    const active = [...this.#links.values()].some((link) => link.active === true);
+    this.#changeState(active ? 'active' : 'standby');
+  }
+
+  #changeState(state: SubscriptionState['state']): void {
+    if (this.#state === state && state !== 'connected') return;
+    this.#state = state;
+    try {
+      this.#report({ connection: this.#connection, state });
+    } catch (error) {
+      // Not the broker's fault: it surfaces as an uncaught error, and the broker goes on.
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  }
+}
+
+function entryKey(id: MessageId): string {
+  return `${id.ledgerId}:${id.entryId}`;
+}

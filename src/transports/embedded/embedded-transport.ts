@@ -1,0 +1,106 @@
+// The in-process transport: the Transport port on an embedded broker. Several transports may share one broker, as
+// several processes share a Pulsar.
+import { ConfigurationError, TransportError, describeValue } from '../../core/errors.js';
+import { OptionChecker } from '../../core/options.js';
+import type { SubscriptionSpec } from '../../core/subscription-spec.js';
+import { SUBSCRIPTION_TYPES } from '../../core/subscription-spec.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Capability, Publisher, Subscription, Transport } from '../../ports/transport.js';
+import { systemClock } from '../../system/system-clock.js';
+import { EmbeddedBroker } from '../../broker/embedded-broker.js';
+import { EmbeddedPublisher } from './embedded-publisher.js';
+import { EmbeddedSubscription } from './embedded-subscription.js';
+
+export interface EmbeddedOptions {
+  /** Shared with other transports. @default a broker of its own */
+  readonly broker?: EmbeddedBroker | undefined;
+  /** Of the broker that is made here; with `broker`, it must be that broker's. @default systemClock */
+  readonly clock?: Clock | undefined;
+}
+
+const CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>([
+  'ack-receipts',
+  'cumulative-ack',
+  'redelivery-count',
+  'delayed-delivery',
+  'flow-pause',
+]);
+
+/** A transport on an embedded broker in this process. @throws ConfigurationError. */
+export function embedded(options: EmbeddedOptions = {}): EmbeddedTransport {
+  const check = new OptionChecker('embedded');
+  if (check.object('options', options)) check.unknownOptions(options, ['broker', 'clock']);
+  check.throwIfAny();
+  const { broker, clock } = options;
+  if (broker === undefined) return new EmbeddedTransport(new EmbeddedBroker({ clock: clock ?? systemClock }));
+  if (!((broker as unknown) instanceof EmbeddedBroker)) {
+    throw new ConfigurationError([`embedded: "broker" must be an EmbeddedBroker, got ${describeValue(broker)}`]);
+  }
+  if (clock !== undefined && clock !== broker.clock) {
+    throw new ConfigurationError(['embedded: "clock" must be the clock of "broker"; leave it out']);
+  }
+  return new EmbeddedTransport(broker);
+}
+
+export class EmbeddedTransport implements Transport {
+  readonly name = 'embedded';
+  readonly capabilities = CAPABILITIES;
+  readonly broker: EmbeddedBroker;
+  readonly #open = new Set<{ close(): Promise<void> }>();
+  #closed = false;
+
+  constructor(broker: EmbeddedBroker) {
+    this.broker = broker;
+  }
+
+  get maxMessageBytes(): number {
+    return this.broker.options.maxMessageBytes;
+  }
+
+  async subscribe(spec: SubscriptionSpec): Promise<Subscription> {
+    this.#checkOpen('subscribe');
+    checkSpec(spec);
+    const subscription = new EmbeddedSubscription(this.broker, { ...spec, topics: [...spec.topics] }, () =>
+      this.#open.delete(subscription),
+    );
+    this.#open.add(subscription);
+    return subscription;
+  }
+
+  async publisher(topic: string): Promise<Publisher> {
+    this.#checkOpen('publisher');
+    const full = this.broker.fullName(topic);
+    this.broker.partitionsOf(full);
+    const publisher = new EmbeddedPublisher(this.broker, full, () => this.#open.delete(publisher));
+    this.#open.add(publisher);
+    return publisher;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#open].map((opened) => opened.close()));
+  }
+
+  #checkOpen(call: string): void {
+    if (!this.#closed) return;
+    throw new TransportError('ALREADY_CLOSED', `${call}: the embedded transport is closed`, { retriable: false });
+  }
+}
+
+function checkSpec(spec: { readonly [K in keyof SubscriptionSpec]: unknown }): void {
+  const check = new OptionChecker('subscribe');
+  if (check.object('spec', spec)) {
+    const { topics, prefetch } = spec;
+    if (!Array.isArray(topics) || topics.length === 0) {
+      check.problem(`"topics" must be a list of at least one topic name, got ${describeValue(topics)}`);
+    }
+    check.nonEmptyString('subscription', spec.subscription ?? null);
+    check.nonEmptyString('consumerName', spec.consumerName ?? null);
+    check.oneOf('type', spec.type ?? null, SUBSCRIPTION_TYPES);
+    check.oneOf('initialPosition', spec.initialPosition ?? null, ['earliest', 'latest']);
+    if (!Number.isSafeInteger(prefetch) || Number(prefetch) < 0) {
+      check.problem(`"prefetch" must be a whole number of 0 or more, got ${describeValue(prefetch)}`);
+    }
+  }
+  check.throwIfAny();
+}

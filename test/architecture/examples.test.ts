@@ -1,0 +1,74 @@
+// Every example runs, writes exactly what its expected-output.txt says and nothing on standard error. The first one is
+// what `npm start` runs, so its ways of taking input, and of refusing it, are tried too.
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { runProgram } from '../support/run-node.js';
+import { ROOT, textOf } from './source-files.js';
+
+const names = readdirSync(join(ROOT, 'examples')).filter((name) => /^\d\d-/.test(name));
+const FIRST = 'examples/01-first-handler/main.ts';
+const orders = textOf('examples/01-first-handler/orders.ndjson').trimEnd().split('\n');
+
+it('the examples are numbered without a gap', () => {
+  expect(names.map((name) => Number(name.slice(0, 2)))).toEqual(names.map((_, index) => index + 1));
+  expect(names.length).toBeGreaterThanOrEqual(5);
+});
+
+it.each(names)('%s writes what it says it writes', { timeout: 60_000 }, async (name) => {
+  const run = await runProgram(`examples/${name}/main.ts`);
+
+  expect(run).toEqual({ stdout: textOf(`examples/${name}/expected-output.txt`), stderr: '', exit: 0 });
+});
+
+it.each(names)('%s has a README that says how to run it and what to try next', (name) => {
+  const text = textOf(`examples/${name}/README.md`);
+
+  expect(text).toContain(name.startsWith('01') ? 'npm start' : `npx tsx examples/${name}/main.ts`);
+  expect(text).toMatch(/^## What it shows$/m);
+  expect(text).toMatch(/^## Try next$/m);
+});
+
+it('the first example ships at least 200 orders, ASCII and not', () => {
+  // eslint-disable-next-line no-control-regex -- all of ASCII
+  const isAscii = (line: string): boolean => /^[\x00-\x7f]*$/.test(line);
+
+  expect(orders.length).toBeGreaterThanOrEqual(200);
+  expect(orders.filter(isAscii).length).toBeGreaterThan(40);
+  expect(orders.filter((line) => !isAscii(line)).length).toBeGreaterThan(50);
+});
+
+it('the first example takes standard input', { timeout: 60_000 }, async () => {
+  const run = await runProgram(FIRST, { args: ['-'], input: `${orders.slice(0, 20).join('\n')}\n\nnot json` });
+
+  expect(run.stdout).toContain('orders from standard input\n21 lines\n');
+  expect(run.stdout).toMatch(/^orders handled {3}20$/m);
+  expect(run.stdout).toMatch(/^ {4}line 22, attempt 1: payload is not valid json/m);
+  expect(run.exit).toBe(0);
+});
+
+it('the first example drains on SIGINT, also while it waits for input', { timeout: 60_000 }, async () => {
+  const run = await runProgram(FIRST, {
+    args: ['-'],
+    inputStaysOpen: true,
+    signal: { name: 'SIGINT', after: 'orders from standard input' },
+  });
+
+  expect(run.stdout).toMatch(/^interrupted$/m);
+  expect(run.stdout).toMatch(/^orders handled /m);
+  expect(run).toMatchObject({ stderr: '', exit: 130 });
+});
+
+it.each([
+  {
+    what: 'a file that is not there',
+    path: 'no-such-file.ndjson',
+    says: /^cannot read no-such-file\.ndjson: ENOENT.*\n$/,
+  },
+  { what: 'a folder', path: 'examples', says: /^cannot read examples: it is not a file\n$/ },
+])('the first example refuses $what in one line', { timeout: 60_000 }, async ({ path, says }) => {
+  const run = await runProgram(FIRST, { args: [path] });
+
+  expect(run.stderr).toMatch(says);
+  expect(run).toMatchObject({ stdout: '', exit: 1 });
+});

@@ -1,0 +1,8 @@
+// All benchmarks, in the order in which they run.
+import { brokerBenchmark } from './broker-benchmark.js';
+import { heldBenchmark } from './held-benchmark.js';
+import { runtimeBenchmark } from './runtime-benchmark.js';
+import { trackerBenchmark } from './tracker-benchmark.js';
+import type { Benchmark } from './variant.js';
+
+export const BENCHMARKS: readonly Benchmark[] = [runtimeBenchmark, heldBenchmark, trackerBenchmark, brokerBenchmark];

@@ -1,0 +1,98 @@
+// From samples to rows, and from rows to what is printed.
+import { pairedRatio, summarize } from './statistics.js';
+import type { Benchmark, Measurement } from './variant.js';
+
+/** One figure of one variant, as `--json` prints it. */
+export interface Row {
+  /** Of the benchmark. */
+  readonly name: string;
+  readonly variant: string;
+  readonly unit: string;
+  readonly median: number;
+  readonly p10: number;
+  readonly p90: number;
+  /** The variant that this one is compared with; null where there is none. */
+  readonly baseline: string | null;
+  /** This variant's figure divided by the baseline's, in this unit; null without a baseline. */
+  readonly ratio: number | null;
+}
+
+/** Measurements by variant, one per round, the same number for each. */
+export type Samples = ReadonlyMap<string, readonly Measurement[]>;
+
+export function rowsOf(benchmark: Benchmark, samples: Samples): Row[] {
+  const rows: Row[] = [];
+  for (const { name: variant, baseline, lessBaseline = false } of benchmark.variants) {
+    const own = samples.get(variant) ?? [];
+    const compared = samples.get(baseline ?? '') ?? [];
+    for (const unit of Object.keys(own[0] ?? {})) {
+      const values = valuesOf(own, unit);
+      const baselineValues = valuesOf(compared, unit);
+      const comparable = baseline !== undefined && baselineValues.length > 0;
+      const ratio = comparable ? pairedRatio(values, baselineValues) : null;
+      const row = {
+        name: benchmark.name,
+        variant,
+        unit,
+        ...summarize(values),
+        baseline: comparable ? baseline : null,
+        ratio,
+      };
+      rows.push(row);
+      if (unit === 'ns/message') rows.push(perSecond(row));
+      if (!comparable || !lessBaseline) continue;
+      const less = values.map((value, round) => value - (baselineValues[round] ?? NaN));
+      const difference = { name: benchmark.name, variant: `${variant}, less ${baseline}`, unit };
+      rows.push({ ...difference, ...summarize(less), baseline: null, ratio: null });
+    }
+  }
+  return rows;
+}
+
+function valuesOf(measurements: readonly Measurement[], unit: string): number[] {
+  return measurements.map((measurement) => measurement[unit]).filter((value) => value !== undefined);
+}
+
+/** The same figures as a rate: the slow end of one is the slow end of the other. */
+function perSecond(row: Row): Row {
+  const rate = (ns: number): number => 1e9 / ns;
+  return {
+    ...row,
+    unit: 'messages/s',
+    median: rate(row.median),
+    p10: rate(row.p90),
+    p90: rate(row.p10),
+    ratio: row.ratio === null ? null : 1 / row.ratio,
+  };
+}
+
+const HEADINGS = ['benchmark', 'variant', 'unit', 'median', 'p10', 'p90', 'ratio', 'to'] as const;
+
+/** A Markdown table, so that it can be pasted. */
+export function tableOf(rows: readonly Row[]): string {
+  const cells = rows.map((row) => [
+    row.name,
+    row.variant,
+    row.unit,
+    shown(row.median),
+    shown(row.p10),
+    shown(row.p90),
+    row.ratio === null ? '' : row.ratio.toFixed(2),
+    row.baseline ?? '',
+  ]);
+  const widths = HEADINGS.map((heading, column) =>
+    Math.max(heading.length, ...cells.map((line) => line[column]?.length ?? 0)),
+  );
+  const line = (texts: readonly string[]): string =>
+    `| ${texts.map((text, column) => (isNumber(column) ? text.padStart(widths[column] ?? 0) : text.padEnd(widths[column] ?? 0))).join(' | ')} |`;
+  const rule = `| ${widths.map((width, column) => (isNumber(column) ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width))).join(' | ')} |`;
+  return [line(HEADINGS), rule, ...cells.map(line)].join('\n');
+}
+
+function isNumber(column: number): boolean {
+  return column >= HEADINGS.indexOf('median') && column <= HEADINGS.indexOf('ratio');
+}
+
+function shown(value: number): string {
+  return Math.round(value).toLocaleString('en-US');
+}

@@ -1,0 +1,216 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import type { HandlerClass, HandlerDefinition, Plugin, RuntimeOptions } from '../../../src/index.js';
+import { ConfigurationError, PulseworkError, Runtime, defineHandler, success, topic } from '../../../src/index.js';
+import { Handler, Subscribe } from '../../../decorators/index.js';
+import { embedded } from '../../../src/embedded.js';
+import { World } from '../../support/runtime-world.js';
+
+let world: World;
+beforeEach(() => void (world = new World()));
+afterEach(() => world.end());
+
+const orders = topic('orders', { payload: z.object({ id: z.string() }) });
+const handler = (name: string, over: object = {}): HandlerDefinition =>
+  defineHandler({ name, source: orders, subscription: name, handle: () => success(), ...over });
+
+async function problemsOf(options: Partial<RuntimeOptions>): Promise<readonly string[]> {
+  const error = await Runtime.start({ transport: embedded({ broker: world.broker }), handlers: [], ...options }).catch(
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(ConfigurationError);
+  return (error as ConfigurationError).problems;
+}
+
+describe('what is wrong with the options', () => {
+  it('is all said at once, each with option, value and remedy', async () => {
+    const problems = await problemsOf({
+      namespace: 'acme',
+      drainDeadlineMs: -1,
+      handlers: [
+        handler('a', { concurrency: -1, conccurency: 3, timeoutMs: NaN, redelivery: { maxDeliveries: 0, backof: 1 } }),
+        handler('b', {
+          type: 'exclusiv',
+          initialPosition: 'newest',
+          maxHeld: 1.5,
+          onError: [() => success()],
+          publishes: ['receipts'],
+        }),
+        handler('c', { ordering: 'key' }),
+        handler('d', { ordering: 'partition', type: 'key-shared', abandonAfterMs: 5 }),
+        handler('e', { source: undefined, subscription: '' }),
+        handler('f', { source: [] }),
+        handler('g', { source: 'a/b' }),
+        handler('h', { source: { pattern: /x/ } }),
+        handler('i', { source: orders, payload: z.string() }),
+      ],
+    });
+    expect(problems).toEqual([
+      'runtime: "namespace" must be "tenant/namespace", got "acme"',
+      'runtime: "drainDeadlineMs" must be a duration of 0 ms or more (in milliseconds), got -1',
+      'handler "a": unknown option "conccurency", did you mean "concurrency"?',
+      'handler "a": "concurrency" must be a positive integer, got -1',
+      'handler "a": unknown option "backof", did you mean "backoff"?',
+      'handler "a": "redelivery.maxDeliveries" must be a positive integer, got 0',
+      'handler "a": "timeoutMs" must be a duration of at least 1 ms (in milliseconds), got NaN',
+      'handler "b": "type" must be one of exclusive, failover, shared, key-shared, got "exclusiv"',
+      'handler "b": "initialPosition" must be one of earliest, latest, got "newest"',
+      'handler "b": "maxHeld" must be a positive integer, got 1.5',
+      'handler "b": "onError" takes results of on(ErrorClass, outcome), got a function',
+      'handler "b": "publishes" takes results of topic(), got "receipts"',
+      'handler "c": "ordering: key" cannot hold on a shared subscription, where another consumer may get the next message of a key; use type "key-shared"',
+      'handler "d": "ordering: partition" cannot hold on a key-shared subscription, which spreads a partition over consumers; use type "failover"',
+      'handler "d": "abandonAfterMs" says what follows a time limit; set "timeoutMs" too',
+      'handler "e": it has no subscription name; give "subscription" to @Handler, @Subscribe or defineHandler',
+      'handler "e": it has no topic; give a topic(), a list of them, a topic name or { pattern }, got undefined',
+      'handler "f": its list of topics is empty; name at least one',
+      'handler "g": topic name "a/b" is not valid: use "topic", "tenant/namespace/topic" or "persistent://tenant/namespace/topic"',
+      'handler "h": the embedded transport cannot subscribe by pattern; list the topics',
+      'handler "i": "payload" and "codec" belong to topic(); they are for sources given by name or pattern',
+    ]);
+  });
+
+  it('two handlers on one topic and subscription are named', async () => {
+    const problems = await problemsOf({
+      handlers: [handler('a', { subscription: 's' }), handler('b', { subscription: 's' })],
+    });
+    expect(problems).toEqual([
+      'handlers "a" and "b" both use subscription "s" on persistent://public/default/orders; give one of them another subscription name',
+    ]);
+  });
+
+  it('a dead letter topic that is a topic of its own handler is refused', async () => {
+    const problems = await problemsOf({ handlers: [handler('a', { deadLetterTopic: 'orders' })] });
+    expect(problems[0]).toContain('failed messages would go round for ever');
+  });
+
+  it('no handler, no transport, unknown option', async () => {
+    const problems = await problemsOf({ transport: undefined as never, handelrs: [], handlers: [] } as never);
+    expect(problems).toEqual([
+      'runtime: unknown option "handelrs", did you mean "handlers"?',
+      'runtime: "transport" must be a transport, e.g. embedded()',
+      'runtime: "handlers" must list at least one handler',
+    ]);
+  });
+
+  it('classes without their decorators are named with the remedy', async () => {
+    class Bare {}
+    class Half {
+      @Subscribe(orders)
+      handle() {
+        return success();
+      }
+    }
+    @Handler({ subscription: 's' })
+    class Empty {}
+    const problems = await problemsOf({ handlers: [Bare, Half, Empty, 5 as unknown as HandlerClass] });
+    expect(problems).toEqual([
+      'class Bare: it has no decorators; put @Handler on it and @Subscribe on its methods',
+      'class Half: its methods have @Subscribe but the class has no @Handler; put @Handler({ subscription }) on the class',
+      'class Empty: @Handler is there but no method has @Subscribe',
+      '"handlers" takes handler classes and results of defineHandler(), got 5',
+    ]);
+  });
+
+  it('plugins: duplicate, missing and circular names', async () => {
+    const plugins: Plugin[] = [
+      { name: 'a', after: ['b'] },
+      { name: 'b', after: ['a'] },
+      { name: 'c', after: ['nobody'] },
+      { name: 'c' },
+    ];
+    const problems = await problemsOf({ handlers: [handler('h')], plugins });
+    expect(problems).toEqual([
+      'two plugins are named "c"; names must be unique',
+      'plugins wait for each other: a after b after a',
+      'plugin "c" must stand after "nobody", which is not there',
+    ]);
+  });
+});
+
+describe('start', () => {
+  it('is all or nothing: a subscription that is taken names its handler, and what was open is closed', async () => {
+    await world.start({
+      handlers: [handler('owner', { source: topic('taken'), subscription: 's', type: 'exclusive' })],
+    });
+    const starting = world.start({
+      handlers: [handler('first'), handler('second', { source: topic('taken'), subscription: 's', type: 'exclusive' })],
+    });
+    await expect(starting).rejects.toMatchObject({
+      code: 'START_FAILED',
+      message: expect.stringMatching(/^handler "second" cannot start: subscription "s"/),
+    });
+    expect(world.broker.stats('orders').subscriptions.get('first')?.consumers).toEqual([]);
+  });
+
+  it('fails with a plugin whose onStart throws', async () => {
+    const starting = world.start({
+      handlers: [handler('first')],
+      plugins: [{ name: 'p', onStart: () => Promise.reject(new Error('no licence')) }],
+    });
+    await expect(starting).rejects.toThrow('no licence');
+    expect(world.broker.stats('orders').subscriptions.get('first')?.consumers).toEqual([]);
+  });
+
+  it('names the class that cannot be made', async () => {
+    @Handler({ subscription: 's' })
+    class Broken {
+      constructor() {
+        throw new Error('no database');
+      }
+      @Subscribe(orders)
+      handle() {
+        return success();
+      }
+    }
+    await expect(world.start({ handlers: [Broken] })).rejects.toMatchObject({
+      code: 'START_FAILED',
+      message: 'class Broken could not be resolved: no database',
+    });
+  });
+
+  it('maps topic names by environment, then puts short ones into the namespace', async () => {
+    const runtime = await world.start({
+      handlers: [
+        handler('h', { source: topic('orders'), publishes: [topic('receipts'), topic('persistent://a/b/full')] }),
+      ],
+      namespace: 'acme/prod',
+      topics: (name) => (name === 'orders' ? 'orders-eu' : name),
+    });
+    expect(runtime.topology).toEqual([
+      {
+        handler: 'h',
+        subscription: 'h',
+        type: 'shared',
+        from: ['persistent://acme/prod/orders-eu'],
+        to: ['persistent://acme/prod/receipts', 'persistent://a/b/full'],
+        deadLetters: ['persistent://acme/prod/orders-eu-h-DLQ'],
+      },
+    ]);
+  });
+
+  it('begins at the earliest message by default: what was sent before the first start is handled', async () => {
+    await world.publish('orders', { id: 'before' });
+    const seen: string[] = [];
+    await world.start({
+      handlers: [handler('h', { handle: (d: { payload: { id: string } }) => (seen.push(d.payload.id), success()) })],
+    });
+    await world.clock.advanceBy(0);
+    expect(seen).toEqual(['before']);
+  });
+});
+
+describe('illegal calls', () => {
+  it('name the current state', async () => {
+    const runtime = await world.start({ handlers: [handler('h')] });
+    await world.drain(runtime);
+    await expect(runtime.publisher(orders).publish({ id: 'x' })).rejects.toThrow(
+      'runtime is closed; publish() needs running or draining',
+    );
+  });
+
+  it('an unknown subscription is an error that names it', async () => {
+    const runtime = await world.start({ handlers: [handler('h')] });
+    expect(() => runtime.subscription('nobody', 'orders')).toThrow(PulseworkError);
+  });
+});

@@ -1,0 +1,8 @@
+// `npm run build`: an empty dist, then the compiler. Nothing else takes part in what is published.
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import process from 'node:process';
+import { ROOT, runStep } from './step.mjs';
+
+await rm(join(ROOT, 'dist'), { recursive: true, force: true });
+if (!(await runStep('build', ['tsc', '-p', 'tsconfig.build.json']))) process.exitCode = 1;

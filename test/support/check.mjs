@@ -1,0 +1,28 @@
+// `npm run check`: everything that must hold before a change is merged. All static steps run, so that one call shows
+// all that is wrong; the tests come last, so that their count is the last line.
+// `--without-tests` is for the gate, which calls the test command itself.
+import { spawnSync } from 'node:child_process';
+import process from 'node:process';
+import { ROOT, TYPE_CHECK, runStep } from './step.mjs';
+
+const STEPS = [
+  ['format', ['prettier', '--check', '--log-level', 'warn', '.']],
+  ['lint', ['eslint', '--max-warnings', '0', '.']],
+  ['types', TYPE_CHECK],
+  ['build', ['node', 'test/support/build.mjs']],
+  ['publint', ['publint', '--strict']],
+  ['attw', ['attw', '--pack', '--profile', 'esm-only', '--no-emoji', '--no-color']],
+];
+
+const failed = [];
+for (const [title, command] of STEPS) {
+  if (!(await runStep(title, command))) failed.push(title);
+}
+
+if (failed.length > 0) {
+  console.log(`failed: ${failed.join(', ')}`);
+  process.exitCode = 1;
+} else if (!process.argv.includes('--without-tests')) {
+  const tests = spawnSync(process.execPath, ['test/support/run-tests.mjs'], { cwd: ROOT, stdio: 'inherit' });
+  process.exitCode = tests.status ?? 1;
+}

@@ -1,0 +1,23 @@
+// `npm test`: the type check (type tests included), then all tests. Output ends with vitest's summary and one line,
+// `N passed, N failed, N skipped`. `npm test -- NAME` runs the test files whose path contains NAME.
+import process from 'node:process';
+import { parseCLI, startVitest } from 'vitest/node';
+import { ROOT, TYPE_CHECK, runStep } from './step.mjs';
+import { SummaryReporter } from './summary-reporter.mjs';
+
+process.chdir(ROOT);
+const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)]);
+const wholeSuite = process.argv.length === 2;
+
+const typesHold = await runStep('types', TYPE_CHECK);
+const summary = new SummaryReporter();
+await startVitest('test', filter, { ...options, watch: false, reporters: ['default', summary] });
+
+const problems = summary.problems({ wholeSuite });
+if (!typesHold) problems.push('the type check failed: see the top of this output');
+for (const line of [...summary.skipLines(), ...problems.map((problem) => `failed: ${problem}`)]) console.log(line);
+
+// What fails a run without being a test counts as a failed one: the last line alone must tell whether all is well.
+const { passed, failed, skipped } = summary.counts;
+console.log(`${passed} passed, ${failed + problems.length} failed, ${skipped} skipped`);
+if (problems.length > 0 || failed > 0) process.exitCode = 1;

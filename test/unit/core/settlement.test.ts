@@ -1,0 +1,175 @@
+import { describe, expect, it, vi } from 'vitest';
+import { fixedBackoff } from '../../../src/core/backoff.js';
+import type { Outcome } from '../../../src/core/outcome.js';
+import {
+  defer,
+  dependencyDown,
+  fatal,
+  poison,
+  publishRefused,
+  retry,
+  retryAfter,
+  skip,
+  success,
+  undecodable,
+} from '../../../src/core/outcome.js';
+import type { Ordering, Settlement, SettlementFacts } from '../../../src/core/settlement.js';
+import { outcomeProblem, probeDelayMs, redeliveryStrategy, settlementFor } from '../../../src/core/settlement.js';
+import { SUBSCRIPTION_TYPES } from '../../../src/core/subscription-spec.js';
+import { topic } from '../../../src/core/topic.js';
+
+const NOW = Date.UTC(2026, 0, 1);
+const ORDERINGS: readonly Ordering[] = ['none', 'key', 'partition'];
+const MAX_DELIVERIES = 3;
+
+function facts(more: Partial<SettlementFacts> = {}): SettlementFacts {
+  const policy = { maxDeliveries: MAX_DELIVERIES, backoff: (redeliveries: number) => 100 * (redeliveries + 1) };
+  return { attempt: 1, policy, type: 'shared', ordering: 'none', now: NOW, random: () => 0.5, ...more };
+}
+
+/** A settlement in one line, so that the whole table can be read. */
+function shown(settlement: Settlement): string {
+  if (settlement.kind === 'acknowledge') return `acknowledge, ${settlement.messages.length} messages`;
+  if (settlement.kind === 'dead-letter') return `dead-letter ${settlement.cause}`;
+  if (settlement.kind === 'leave') return 'leave';
+  const spends = settlement.spendsAttempt ? 'spends' : 'free';
+  const outage = settlement.outage === undefined ? '' : ` outage ${settlement.outage}`;
+  return `redeliver ${settlement.strategy} ${settlement.delayMs} ms ${spends}${outage}`;
+}
+
+const receipts = topic('receipts');
+const bad = new Error('bad');
+
+/** Outcome, and what follows on attempt 1, 2 and 3 of 3; `*` stands for the strategy of type and ordering. */
+const TABLE: readonly (readonly [string, Outcome, string, string, string])[] = [
+  ['success()', success(), ...same('acknowledge, 0 messages')],
+  ['success(message)', success(receipts.message(1)), ...same('acknowledge, 1 messages')],
+  ['skip', skip('not mine'), ...same('acknowledge, 0 messages')],
+  ['retry', retry(), 'redeliver * 100 ms spends', 'redeliver * 200 ms spends', 'dead-letter redeliveries-exhausted'],
+  [
+    'a refused follow-up',
+    publishRefused(bad),
+    'redeliver * 100 ms spends',
+    'redeliver * 200 ms spends',
+    'dead-letter publish-refused',
+  ],
+  [
+    'retryAfter(7)',
+    retryAfter(7),
+    'redeliver * 7 ms spends',
+    'redeliver * 7 ms spends',
+    'dead-letter redeliveries-exhausted',
+  ],
+  ['defer(7)', defer(7), ...same('redeliver local 7 ms free')],
+  ['defer(a Date to come)', defer(new Date(NOW + 9)), ...same('redeliver local 9 ms free')],
+  ['defer(a Date gone by)', defer(new Date(NOW - 9)), ...same('redeliver local 0 ms free')],
+  ['poison', poison('bad'), ...same('dead-letter poison')],
+  ['an undecodable payload', undecodable(bad), ...same('dead-letter undecodable')],
+  ['dependencyDown', dependencyDown('db'), ...same('redeliver local 1000 ms free outage db')],
+  [
+    'dependencyDown, known until when',
+    dependencyDown('db', { retryAfterMs: 40 }),
+    ...same('redeliver local 40 ms free outage db'),
+  ],
+  ['fatal', fatal('stop'), ...same('leave')],
+];
+
+function same(settlement: string): [string, string, string] {
+  return [settlement, settlement, settlement];
+}
+
+describe('every outcome, on every type, with every ordering', () => {
+  const cases = TABLE.flatMap(([name, outcome, ...settlements]) =>
+    SUBSCRIPTION_TYPES.flatMap((type) => ORDERINGS.map((ordering) => ({ name, outcome, type, ordering, settlements }))),
+  );
+  it.each(cases)('$name on $type, ordering $ordering: $settlements', ({ outcome, type, ordering, settlements }) => {
+    const strategy = (type === 'shared' || type === 'key-shared') && ordering === 'none' ? 'hold' : 'local';
+    const expected = settlements.map((settlement) => settlement.replace('*', strategy));
+    const actual = [1, 2, 3].map((attempt) => shown(settlementFor(outcome, facts({ type, ordering, attempt }))));
+    expect(actual).toEqual(expected);
+  });
+});
+
+describe('failed runs', () => {
+  it('are dead letters past the last attempt too', () => {
+    expect(shown(settlementFor(retry(), facts({ attempt: 9 })))).toBe('dead-letter redeliveries-exhausted');
+  });
+
+  it('are dead letters at once where one delivery is all', () => {
+    const policy = { maxDeliveries: 1, backoff: fixedBackoff(1) };
+    expect(settlementFor(retry(), facts({ policy })).kind).toBe('dead-letter');
+  });
+
+  it('keep the failure, whatever follows', () => {
+    for (const attempt of [1, MAX_DELIVERIES]) {
+      expect(settlementFor(retry(bad), facts({ attempt }))).toMatchObject({ failure: { reason: 'bad', error: bad } });
+    }
+  });
+
+  it('ask the backoff once for a retry, and not at all on the last attempt or for retryAfter', () => {
+    const backoff = vi.fn(() => 5);
+    const policy = { maxDeliveries: 2, backoff };
+    settlementFor(retry(), facts({ policy, attempt: 1 }));
+    settlementFor(retry(), facts({ policy, attempt: 2 }));
+    settlementFor(retryAfter(9), facts({ policy, attempt: 1 }));
+    expect(backoff).toHaveBeenCalledOnce();
+  });
+
+  it('pass on that the policy failed', () => {
+    const policy = { maxDeliveries: 2, backoff: () => NaN };
+    expect(() => settlementFor(retry(), facts({ policy }))).toThrow(expect.objectContaining({ code: 'POLICY_FAILED' }));
+  });
+});
+
+describe('the strategy', () => {
+  it.each([
+    ['shared', 'none', 'hold'],
+    ['key-shared', 'none', 'hold'],
+    ['key-shared', 'key', 'local'],
+    ['shared', 'partition', 'local'],
+    // A redelivery request sends the whole subscription again there (N-31).
+    ['exclusive', 'none', 'local'],
+    ['failover', 'none', 'local'],
+  ] as const)('on %s with ordering %s is %s', (type, ordering, strategy) => {
+    expect(redeliveryStrategy(type, ordering)).toBe(strategy);
+  });
+});
+
+describe('probes of a dependency that is down', () => {
+  it.each([
+    [1_000, 0, 1_000],
+    [1_000, 1, 2_000],
+    [1_000, 5, 32_000],
+    [1_000, 6, 60_000],
+    [1_000, 5_000, 60_000],
+    [0, 5, 0],
+    [90_000, 3, 90_000],
+  ])('asked to wait %i ms, probe %i waits %i ms', (delayMs, probes, waits) => {
+    expect(probeDelayMs(delayMs, probes)).toBe(waits);
+  });
+});
+
+describe('what is wrong with an outcome', () => {
+  it.each(TABLE.map(([name, outcome]) => [name, outcome] as const))('%s: nothing', (_, outcome) => {
+    expect(outcomeProblem(outcome)).toBeUndefined();
+  });
+
+  it.each([
+    ['a negative delay', retryAfter(-1), 'retryAfter() takes milliseconds of 0 or more, got -1'],
+    ['a delay that is not a number', retryAfter(NaN), 'retryAfter() takes milliseconds of 0 or more, got NaN'],
+    ['a delay that is a text', retryAfter('5' as never), 'retryAfter() takes milliseconds of 0 or more, got "5"'],
+    ['a negative deferral', defer(-1), 'defer() takes milliseconds of 0 or more or a valid Date, got -1'],
+    [
+      'an invalid Date',
+      defer(new Date(NaN)),
+      'defer() takes milliseconds of 0 or more or a valid Date, got an instance of Date',
+    ],
+    [
+      'a negative outage',
+      dependencyDown('db', { retryAfterMs: -1 }),
+      'dependencyDown() takes "retryAfterMs" of 0 or more, got -1',
+    ],
+  ])('%s is named', (_, outcome, problem) => {
+    expect(outcomeProblem(outcome)).toBe(problem);
+  });
+});
