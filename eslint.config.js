@@ -27,6 +27,8 @@ export default tseslint.config(
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true, ignoreVoidReturningFunctions: true }],
       '@typescript-eslint/no-invalid-void-type': 'off',
       '@typescript-eslint/unified-signatures': 'off',
+      // `const { left, out, ...rest }` is how fields are left out.
+      '@typescript-eslint/no-unused-vars': ['error', { ignoreRestSiblings: true }],
       // Handlers and ports return promises or plain values: both are awaited where it matters.
       '@typescript-eslint/require-await': 'off',
     },

@@ -53,6 +53,9 @@ export type { DeadLetterCause } from './core/dead-letter.js';
 export type { Redact } from './core/redaction.js';
 export { days, hours, minutes, seconds } from './core/options.js';
 
+export { NegativeAckTracker } from './redelivery/negative-ack-tracker.js';
+export type { HeldMessage, NackedMessage, NegativeAckTrackerOptions } from './redelivery/negative-ack-tracker.js';
+
 // errors
 export { ConfigurationError, ERROR_CODES, PulseworkError, TransportError } from './core/errors.js';
 export type { ErrorCode } from './core/errors.js';

@@ -2,6 +2,7 @@
 // The Settler performs it; docs/settlement.md holds the same table and a test compares the two.
 import type { DeadLetterCause } from './dead-letter.js';
 import { describeValue } from './errors.js';
+import { MAX_DURATION_MS } from './options.js';
 import type { OutgoingMessage } from './message.js';
 import type { Failure, Outcome, Retry, RetryAfter } from './outcome.js';
 import type { RedeliveryPolicy } from './redelivery-policy.js';
@@ -92,7 +93,7 @@ export function outcomeProblem(outcome: Outcome): string | undefined {
   if (outcome.kind === 'retry-after' && !isDelay(outcome.delayMs)) {
     return `retryAfter() takes milliseconds of 0 or more, got ${describeValue(outcome.delayMs)}`;
   }
-  if (outcome.kind === 'defer' && !isDelay(outcome.until instanceof Date ? outcome.until.getTime() : outcome.until)) {
+  if (outcome.kind === 'defer' && !(outcome.until instanceof Date ? isDate(outcome.until) : isDelay(outcome.until))) {
     return `defer() takes milliseconds of 0 or more or a valid Date, got ${describeValue(outcome.until)}`;
   }
   if (outcome.kind === 'dependency-down' && outcome.retryAfterMs !== undefined && !isDelay(outcome.retryAfterMs)) {
@@ -123,9 +124,13 @@ function keep(failure: Failure, delayMs: number, outage: string | undefined): Re
 }
 
 function deferMs(until: number | Date, now: number): number {
-  return Math.max(0, until instanceof Date ? until.getTime() - now : until);
+  return until instanceof Date ? Math.min(Math.max(0, until.getTime() - now), MAX_DURATION_MS) : until;
+}
+
+function isDate(value: Date): boolean {
+  return !Number.isNaN(value.getTime());
 }
 
 function isDelay(value: number): boolean {
-  return typeof value === 'number' && value >= 0;
+  return typeof value === 'number' && value >= 0 && value <= MAX_DURATION_MS;
 }

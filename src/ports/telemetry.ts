@@ -1,7 +1,9 @@
 // What observers are told of each settlement. Telemetry and plugins get the same value.
 import type { DeadLetterCause } from '../core/dead-letter.js';
+import type { MessageKey } from '../core/message.js';
 import type { MessageId } from '../core/message-id.js';
 import type { Failure, OutcomeKind } from '../core/outcome.js';
+import type { MessageProperties } from '../core/properties.js';
 import type { RedeliveryStrategy, Settlement } from '../core/settlement.js';
 
 /** One delivery was settled, or put aside to wait. */
@@ -11,6 +13,8 @@ export interface SettlementReport {
   /** Full topic name without a partition. */
   readonly topic: string;
   readonly id: MessageId;
+  readonly key: MessageKey | undefined;
+  readonly properties: MessageProperties;
   readonly attempt: number;
   readonly outcome: OutcomeKind;
   readonly settlement: Settlement['kind'];

@@ -41,10 +41,10 @@ export class DeadLetterPublisher {
     const { plan, publishers, logger } = this.#options;
     const topic = plan.deadLetterTopic(record.message.id.topic);
     pending.publishes ??= [
-      { topic, message: this.#message(record, settlement), sequenceId: undefined, confirmed: false },
+      { topic, message: this.#message(record, settlement), sequenceId: undefined, receipt: undefined },
     ];
     const [publish] = pending.publishes;
-    if (publish === undefined || publish.confirmed) return undefined;
+    if (publish === undefined || publish.receipt !== undefined) return undefined;
     const failure = await publishers.publishPlain(publish);
     this.#failing =
       failure === undefined ? undefined : `dead letters cannot be published to ${topic}: ${failure.error.message}`;

@@ -45,7 +45,7 @@ export class FollowUps {
       correlationId: record.message.properties['pulsework-correlation-id'] ?? origin,
       causationId: record.message.properties['pulsework-message-id'] ?? origin,
     });
-    return { topic, message, sequenceId: undefined, confirmed: false };
+    return { topic, message, sequenceId: undefined, receipt: undefined };
   }
 
   /** @throws PulseworkError PUBLISH_REFUSED */

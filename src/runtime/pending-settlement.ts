@@ -1,6 +1,7 @@
 // How far a settlement has come. It is kept when a call fails, so that repeating it publishes nothing twice that has
 // a receipt already, and repeats what is unknown with the same sequence id.
 import type { EncodedMessage } from '../core/message.js';
+import type { MessageId } from '../core/message-id.js';
 import type { Outcome } from '../core/outcome.js';
 import type { Settlement } from '../core/settlement.js';
 
@@ -21,5 +22,6 @@ export interface PendingPublish {
   readonly message: EncodedMessage;
   /** Taken at the first try; a repeat uses it again. */
   sequenceId: number | undefined;
-  confirmed: boolean;
+  /** Where the broker stored it; undefined until it says so. */
+  receipt: MessageId | undefined;
 }

@@ -26,11 +26,11 @@ export class Publishers {
   }
 
   /**
-   * Publishes what is not confirmed yet, in order, and waits for every receipt. What has one stays confirmed when
-   * another fails. @returns the failure that weighs most, undefined when all are confirmed.
+   * Publishes what has no receipt yet, in order, and waits for every receipt. What has one keeps it when another
+   * fails. @returns the failure that weighs most, undefined when all have their receipts.
    */
   async publishAll(publishes: readonly PendingPublish[]): Promise<PublishFailure | undefined> {
-    const open = publishes.filter((publish) => !publish.confirmed);
+    const open = publishes.filter((publish) => publish.receipt === undefined);
     const results = await Promise.all(open.map((publish) => this.#publish(publish)));
     const failures = results.filter((result) => result !== undefined);
     return failures.find((failure) => failure.kind !== 'passing') ?? failures[0];
@@ -78,8 +78,7 @@ export class Publishers {
   async #send({ topic, message }: PublishRequest, publish: PendingPublish): Promise<void> {
     const publisher = await this.#publisher(topic);
     const sequenceId = (publish.sequenceId ??= publisher.nextSequenceId());
-    await this.#calls.run(`publishing to ${topic}`, () => publisher.publish(message, sequenceId));
-    publish.confirmed = true;
+    publish.receipt = await this.#calls.run(`publishing to ${topic}`, () => publisher.publish(message, sequenceId));
   }
 
   /** One producer per topic; a failed opening is forgotten, so that the next publish tries again. */

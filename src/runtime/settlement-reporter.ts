@@ -66,6 +66,8 @@ export class SettlementReporter {
       subscription: plan.spec.subscription,
       topic: withoutPartition(record.message.id.topic),
       id: record.message.id,
+      key: record.message.key,
+      properties: record.message.properties,
       attempt: record.attempt,
       outcome: outcome.kind,
       settlement: settlement.kind,
@@ -78,7 +80,8 @@ export class SettlementReporter {
   }
 
   #log(level: Level, report: SettlementReport): void {
-    const { failure, id, ...rest } = report;
+    // Keys and properties are the users' data: they go to observers, not into every log line.
+    const { failure, id, key, properties, ...rest } = report;
     const fields: LogFields = {
       ...rest,
       messageId: formatMessageId(id),

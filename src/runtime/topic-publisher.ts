@@ -1,18 +1,20 @@
 // Publishing outside handlers: the same encoding, checks, plugins and receipts as follow-ups of an outcome.
 import { PulseworkError } from '../core/errors.js';
 import type { MessageOptions } from '../core/message.js';
+import type { MessageId } from '../core/message-id.js';
 import type { Topic } from '../core/topic.js';
 import type { Clock } from '../ports/clock.js';
 import { encodeMessage } from './message-encoder.js';
+import type { PendingPublish } from './pending-settlement.js';
 import type { Publishers } from './publishers.js';
 
 export interface TopicPublisher<In> {
   /**
-   * Resolves when the broker has stored the message.
+   * Resolves with where the broker stored the message.
    * @throws PulseworkError PUBLISH_REFUSED when it can never be published; ILLEGAL_STATE once the runtime has closed;
    *   a TransportError or CALL_TIMED_OUT when it failed in passing: then whether it is stored is unknown.
    */
-  publish(payload: In, options?: MessageOptions): Promise<void>;
+  publish(payload: In, options?: MessageOptions): Promise<MessageId>;
 }
 
 export function topicPublisher<In>(
@@ -29,14 +31,20 @@ export function topicPublisher<In>(
     async publish(payload, options) {
       parts.requireOpen();
       const message = await encodeMessage(topic.message(payload, options), parts.clock);
-      const failure = await parts.publishers.publishAll([
-        { topic: name, message, sequenceId: undefined, confirmed: false },
-      ]);
-      if (failure === undefined) return;
-      if (failure.kind !== 'refused' || failure.error instanceof PulseworkError) throw failure.error;
-      throw new PulseworkError('PUBLISH_REFUSED', `message for topic ${name} was refused: ${failure.error.message}`, {
-        cause: failure.error,
-      });
+      const pending: PendingPublish = { topic: name, message, sequenceId: undefined, receipt: undefined };
+      const failure = await parts.publishers.publishAll([pending]);
+      if (failure?.kind === 'refused' && !isRefusal(failure.error)) throw refused(name, failure.error);
+      if (failure !== undefined) throw failure.error;
+      if (pending.receipt === undefined) throw refused(name, new Error('a plugin did not let it through'));
+      return pending.receipt;
     },
   };
+}
+
+function isRefusal(error: Error): boolean {
+  return error instanceof PulseworkError && error.code === 'PUBLISH_REFUSED';
+}
+
+function refused(topic: string, cause: Error): PulseworkError {
+  return new PulseworkError('PUBLISH_REFUSED', `message for topic ${topic} was refused: ${cause.message}`, { cause });
 }

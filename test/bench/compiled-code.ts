@@ -1,6 +1,6 @@
 // The code that is measured: what the TypeScript compiler makes of src, decorators and test/bench, as users get it. A
 // loader such as tsx keeps the names of functions by a call for each closure made: every message would pay for it.
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
@@ -10,25 +10,23 @@ const FOLDERS = ['src', 'decorators', 'test/bench'].map((folder) => join(ROOT, f
 /** Inside the package, so that its dependencies are found. */
 const CACHE = join(ROOT, 'node_modules', '.cache');
 
-/** Compiles, without checking types, into a folder of its own, and removes that when `use` has ended. */
-export async function withCompiledCode(use: (root: string) => Promise<void>): Promise<void> {
-  await mkdir(CACHE, { recursive: true });
-  const out = await mkdtemp(join(CACHE, 'pulsework-bench-'));
-  try {
-    await writeFile(join(out, 'package.json'), '{ "type": "module" }\n');
-    compileTo(out);
-    await use(out);
-  } finally {
-    await rm(out, { recursive: true, force: true });
-  }
+/** Compiles, without checking types, into a folder of its own, which is removed when this process exits. */
+export function compiledCode(): string {
+  mkdirSync(CACHE, { recursive: true });
+  const outDir = mkdtempSync(join(CACHE, 'pulsework-bench-'));
+  process.once('exit', () => rmSync(outDir, { recursive: true, force: true }));
+  process.once('SIGINT', () => process.exit(130));
+  writeFileSync(join(outDir, 'package.json'), '{ "type": "module" }\n');
+  compileTo(outDir);
+  return outDir;
 }
 
-function compileTo(out: string): void {
+function compileTo(outDir: string): void {
   const path = join(ROOT, 'tsconfig.json');
   const { config } = ts.readConfigFile(path, (file) => ts.sys.readFile(file)) as { config: unknown };
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
   const files = FOLDERS.flatMap((folder) => ts.sys.readDirectory(folder, ['.ts']));
   const emitOnly = { noEmit: false, noCheck: true, noResolve: true, noLib: true, types: [], incremental: false };
-  const program = ts.createProgram(files, { ...options, ...emitOnly, rootDir: ROOT, outDir: out });
+  const program = ts.createProgram(files, { ...options, ...emitOnly, rootDir: ROOT, outDir });
   if (program.emit().emitSkipped) throw new Error('the compiler wrote nothing');
 }

@@ -3,20 +3,20 @@
 import { parseArguments } from './arguments.js';
 import type { BenchArguments } from './arguments.js';
 import { BENCHMARKS } from './catalog.js';
-import { withCompiledCode } from './compiled-code.js';
+import { compiledCode } from './compiled-code.js';
 import type { Row } from './report.js';
 import { rowsOf, tableOf } from './report.js';
 import { VariantProcess } from './variant-process.js';
 import type { Benchmark, Measurement } from './variant.js';
 
 async function run({ names, json }: BenchArguments): Promise<void> {
+  const root = compiledCode();
   const rows: Row[] = [];
-  await withCompiledCode(async (root) => {
-    for (const benchmark of BENCHMARKS.filter(({ name }) => names.includes(name))) {
-      console.error(`measuring ${benchmark.name}`);
-      rows.push(...rowsOf(benchmark, await sample(root, benchmark)));
-    }
-  });
+  for (const benchmark of BENCHMARKS.filter(({ name }) => names.includes(name))) {
+    // Progress goes to standard error: standard output holds the report and nothing else.
+    console.error(`measuring ${benchmark.name}`);
+    rows.push(...rowsOf(benchmark, await sample(root, benchmark)));
+  }
   console.log(json ? JSON.stringify(rows, undefined, 2) : tableOf(rows));
 }
 

@@ -6,6 +6,7 @@ import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 import { SUBSCRIPTION_TYPES } from '../../core/subscription-spec.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Capability, Publisher, Subscription, Transport } from '../../ports/transport.js';
+import { keepAlive } from '../../system/keep-alive.js';
 import { systemClock } from '../../system/system-clock.js';
 import { EmbeddedBroker } from '../../broker/embedded-broker.js';
 import { EmbeddedPublisher } from './embedded-publisher.js';
@@ -48,6 +49,8 @@ export class EmbeddedTransport implements Transport {
   readonly broker: EmbeddedBroker;
   readonly #open = new Set<{ close(): Promise<void> }>();
   #closed = false;
+  /** Subscriptions have no socket here: without this a process that only waits for messages would end. */
+  #letProcessEnd: (() => void) | undefined;
 
   constructor(broker: EmbeddedBroker) {
     this.broker = broker;
@@ -64,6 +67,7 @@ export class EmbeddedTransport implements Transport {
       this.#open.delete(subscription),
     );
     this.#open.add(subscription);
+    if (this.broker.clock === systemClock) this.#letProcessEnd ??= keepAlive();
     return subscription;
   }
 
@@ -79,6 +83,8 @@ export class EmbeddedTransport implements Transport {
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([...this.#open].map((opened) => opened.close()));
+    this.#letProcessEnd?.();
+    this.#letProcessEnd = undefined;
   }
 
   #checkOpen(call: string): void {

@@ -261,15 +261,19 @@ describe('what is no outcome', () => {
     },
   );
 
-  it.each([retryAfter(NaN), retryAfter(-1), defer(new Date(NaN)), dependencyDown('x', { retryAfterMs: -5 })])(
-    'an outcome with an unusable number is a failed run, %o',
-    async (outcome) => {
-      await startHandler((order) => (order.attempt === 1 ? outcome : success()));
-      await world.publish('orders', { id: 'a' });
-      await world.clock.advanceBy(seconds(2));
-      expect(world.backlog('orders', 'billing')).toBe(0);
-    },
-  );
+  it.each([
+    retryAfter(NaN),
+    retryAfter(-1),
+    retryAfter(Infinity),
+    defer(Infinity),
+    defer(new Date(NaN)),
+    dependencyDown('x', { retryAfterMs: -5 }),
+  ])('an outcome with an unusable number is a failed run, %o', async (outcome) => {
+    await startHandler((order) => (order.attempt === 1 ? outcome : success()));
+    await world.publish('orders', { id: 'a' });
+    await world.clock.advanceBy(seconds(2));
+    expect(world.backlog('orders', 'billing')).toBe(0);
+  });
 });
 
 describe('onError', () => {

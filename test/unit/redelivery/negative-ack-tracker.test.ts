@@ -160,6 +160,16 @@ describe('pending, in flight, gone', () => {
     expect([bench.tracker.size, bench.tracker.has(idOf(1)), bench.tracker.nextDueMs]).toEqual([1, true, undefined]);
   });
 
+  it('tells what is pending from what is in flight', async () => {
+    const bench = new TrackerBench();
+    bench.answers.push(pending);
+    bench.holdUntil(100, idOf(1));
+    bench.holdUntil(200, idOf(2));
+    await bench.clock.advanceBy(100);
+    expect([bench.tracker.isPending(idOf(1)), bench.tracker.isPending(idOf(2))]).toEqual([false, true]);
+    expect(bench.tracker.pendingSize).toBe(1);
+  });
+
   it.each([
     ['rejects', refused],
     ['throws', () => raise(new Error('no connection'))],
