@@ -30,6 +30,8 @@ export interface FaultPlan {
   readonly at: number;
   readonly fault: Fault;
   readonly clock: Clock;
+  /** Told of each counted call, before it is made. */
+  readonly onCall?: ((call: CountedCall) => void) | undefined;
   /** Called where the process is to end. */
   readonly onGone?: (() => void) | undefined;
 }
@@ -98,6 +100,7 @@ export class FaultyTransport implements Transport {
 
   #call<T>(call: CountedCall, run: () => Promise<T>): Promise<T> {
     this.#counted += 1;
+    this.#plan.onCall?.(call);
     if (this.#counted !== this.#plan.at) return run();
     this.#hit = call;
     return this.#fail(run);

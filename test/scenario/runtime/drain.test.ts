@@ -96,7 +96,7 @@ describe('drain', () => {
     ['held', () => retry(), {}],
     ['kept in place', () => defer(seconds(600)), {}],
     ['kept in place on exclusive', () => retry(), { type: 'exclusive' as const }],
-  ])('gives back what is %s, uncounted', async (_, handle, options) => {
+  ])('gives back what is %s, uncounted and without waiting for its time (N-16)', async (_, handle, options) => {
     const runtime = await startHandler(handle, { redelivery: { backoff: () => seconds(600) }, ...options });
     await world.publish('orders', 1);
     await world.clock.advanceBy(0);

@@ -29,6 +29,12 @@ describe('K-02: the key hash is Murmur3 with seed 0, cut to 31 bits', () => {
   });
 });
 
+describe('K-03: slots', () => {
+  it('run from 1 to 65,535: 0 would mean no slot', () => {
+    expect([0, 65_534, 65_535, 0x7fffffff].map(slotOf)).toEqual([1, 65_535, 1, (0x7fffffff % 65_535) + 1]);
+  });
+});
+
 describe('K-04: slots of the consistent hash ring', () => {
   it.each([
     ['A', 19628],

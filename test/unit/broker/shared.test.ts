@@ -150,7 +150,7 @@ describe('Shared: redelivery and its counts', () => {
     expect(client.take()).toBe('a b a* b* b*');
   });
 
-  it('A-19: forgets all counts when the last consumer leaves, and nothing is acknowledged', async () => {
+  it('A-19, S-06: forgets all counts when the last consumer leaves, nothing is acknowledged, and the next finds a fresh state', async () => {
     const test = new TestBroker();
     await test.publish('1');
     const client = await test.connect('shared');

@@ -26,7 +26,7 @@ describe('Exclusive', () => {
     expect(second.take()).toBe('1');
   });
 
-  it('S-23: sends everything unacknowledged again, without a count', async () => {
+  it('S-23, A-16: sends everything unacknowledged again, without a count', async () => {
     const test = new TestBroker();
     await test.publish('1', '2', '3');
     const client = await test.connect('exclusive');

@@ -63,7 +63,7 @@ describe('the exponential backoff', () => {
       ],
     ],
     [
-      'a minimum of 0',
+      'a minimum of 0 stays 0 (N-06)',
       { minMs: 0 },
       [
         [0, 0],
@@ -72,7 +72,7 @@ describe('the exponential backoff', () => {
       ],
     ],
     [
-      'a multiplier that makes fractions: cut, not rounded',
+      'a multiplier that makes fractions: cut, not rounded (N-01)',
       { minMs: 100, maxMs: 1_000, multiplier: 1.5 },
       [100, 150, 225, 337, 506, 759, 1_000].map((ms, count) => [count, ms] as const),
     ],
