@@ -20,11 +20,20 @@ beforeEach(() => {
 });
 
 function message(entryId: number, rest: Partial<MessageId> = {}, redeliveryCount = 0, connection = 1): ReceivedMessage {
-  const id = { ledgerId: 1, entryId, partition: -1, batchIndex: -1, batchSize: 0, topic: 'persistent://public/default/t', ...rest };
+  const id = {
+    ledgerId: 1,
+    entryId,
+    partition: -1,
+    batchIndex: -1,
+    batchSize: 0,
+    topic: 'persistent://public/default/t',
+    ...rest,
+  };
   return { id, payload: new Uint8Array(), properties: {}, publishTimeMs: 0, redeliveryCount, connection };
 }
 
-const inBatch = (entryId: number, batchIndex: number, batchSize = 3): ReceivedMessage => message(entryId, { batchIndex, batchSize });
+const inBatch = (entryId: number, batchIndex: number, batchSize = 3): ReceivedMessage =>
+  message(entryId, { batchIndex, batchSize });
 
 function admitNew(arrived: ReceivedMessage): DeliveryRecord {
   const arrival = registry.admit(arrived);
@@ -32,7 +41,8 @@ function admitNew(arrived: ReceivedMessage): DeliveryRecord {
   return arrival;
 }
 
-const fail = (record: DeliveryRecord): void => void (record.history = afterFailure(record.history, record.attempt, clock.now()));
+const fail = (record: DeliveryRecord): void =>
+  void (record.history = afterFailure(record.history, record.attempt, clock.now()));
 
 describe('copies', () => {
   it('of a waiting or running message are taken over, not run', () => {
@@ -67,10 +77,11 @@ describe('copies', () => {
     registry = new DeliveryRegistry({
       clock,
       duplicateWindowMs: WINDOW_MS,
-      redeliver: (ids) => new Promise((_, reject) => {
-        asked.push(...ids.map((id) => `${id.entryId}`));
-        answer = () => reject(new Error('no answer'));
-      }),
+      redeliver: (ids) =>
+        new Promise((_, reject) => {
+          asked.push(...ids.map((id) => `${id.entryId}`));
+          answer = () => reject(new Error('no answer'));
+        }),
     });
     registry.hold(admitNew(message(1)), clock.now());
     await clock.advanceBy(0);
@@ -202,6 +213,7 @@ describe('producer batches', () => {
 
 function aliveRecord(copy: ReceivedMessage): DeliveryRecord {
   const arrival = registry.admit(copy);
-  if (arrival instanceof DeliveryRecord || arrival.copyOf !== 'alive') throw new Error('expected a copy of a live record');
+  if (arrival instanceof DeliveryRecord || arrival.copyOf !== 'alive')
+    throw new Error('expected a copy of a live record');
   return arrival.record;
 }

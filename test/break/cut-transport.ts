@@ -1,0 +1,134 @@
+// A transport whose connection can be cut and comes back: what was unsettled is delivered again over the next
+// connection, uncounted, with a higher connection number; calls made meanwhile are CONNECTION_LOST.
+import { TransportError } from '../../src/index.js';
+import type { MessageId, Subscription, Transport } from '../../src/index.js';
+
+type Report = Parameters<Subscription['onState']>[0];
+
+export class CutTransport {
+  readonly links: CutSubscription[] = [];
+  /** Publishes fail in passing while it is set. */
+  publishFails = false;
+  readonly #inner: Transport;
+
+  constructor(inner: Transport) {
+    this.#inner = inner;
+  }
+
+  get transport(): Transport {
+    const inner = this.#inner;
+    return {
+      name: 'cut',
+      capabilities: inner.capabilities,
+      maxMessageBytes: inner.maxMessageBytes,
+      publisher: async (topic) => {
+        const publisher = await inner.publisher(topic);
+        return {
+          topic: publisher.topic,
+          nextSequenceId: () => publisher.nextSequenceId(),
+          publish: (message, sequenceId) =>
+            this.publishFails ? Promise.reject(lost('publish')) : publisher.publish(message, sequenceId),
+          close: () => publisher.close(),
+        };
+      },
+      close: () => inner.close(),
+      subscribe: async (spec) => {
+        const link = new CutSubscription(() => inner.subscribe(spec));
+        await link.open();
+        this.links.push(link);
+        return link;
+      },
+    };
+  }
+}
+
+export class CutSubscription implements Subscription {
+  readonly #subscribe: () => Promise<Subscription>;
+  #inner: Subscription | undefined;
+  #connection = 0;
+  #report: Report = () => undefined;
+  #paused = false;
+  #closed = false;
+  #opened: (() => void)[] = [];
+  /** The next acknowledgement is done, its answer is lost together with the connection. */
+  loseNextAnswer = false;
+
+  constructor(subscribe: () => Promise<Subscription>) {
+    this.#subscribe = subscribe;
+  }
+
+  async open(): Promise<void> {
+    this.#inner = await this.#subscribe();
+    if (this.#paused) this.#inner.pause();
+    this.#connection += 1;
+    this.#report({ connection: this.#connection, state: 'connected' });
+    for (const opened of this.#opened.splice(0)) opened();
+  }
+
+  async cut(): Promise<void> {
+    const inner = this.#inner;
+    this.#inner = undefined;
+    this.#report({ connection: this.#connection, state: 'lost' });
+    await inner?.close();
+  }
+
+  async receive(signal: AbortSignal): ReturnType<Subscription['receive']> {
+    for (;;) {
+      if (this.#closed || signal.aborted) return undefined;
+      const inner = this.#inner;
+      if (inner === undefined) {
+        await new Promise<void>((resolve) => {
+          this.#opened.push(resolve);
+          signal.addEventListener('abort', () => resolve(), { once: true });
+        });
+        continue;
+      }
+      const connection = this.#connection;
+      const message = await inner.receive(signal);
+      if (message !== undefined && inner === this.#inner) return { ...message, connection };
+    }
+  }
+
+  async acknowledge(ids: readonly MessageId[]): Promise<void> {
+    await this.#open('acknowledge').acknowledge(ids);
+    if (!this.loseNextAnswer) return;
+    this.loseNextAnswer = false;
+    await this.cut();
+    throw lost('acknowledge');
+  }
+  async acknowledgeCumulative(id: MessageId): Promise<void> {
+    await this.#open('acknowledgeCumulative').acknowledgeCumulative(id);
+  }
+  async redeliver(ids: readonly MessageId[]): Promise<void> {
+    await this.#open('redeliver').redeliver(ids);
+  }
+  pause(): void {
+    this.#paused = true;
+    this.#inner?.pause();
+  }
+  resume(): void {
+    this.#paused = false;
+    this.#inner?.resume();
+  }
+  async seek(to: Parameters<Subscription['seek']>[0]): Promise<void> {
+    await this.#open('seek').seek(to);
+  }
+  onState(report: Report): void {
+    this.#report = report;
+    report({ connection: this.#connection, state: this.#inner === undefined ? 'lost' : 'connected' });
+  }
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const opened of this.#opened.splice(0)) opened();
+    await this.#inner?.close();
+  }
+
+  #open(call: string): Subscription {
+    if (this.#inner === undefined) throw lost(call);
+    return this.#inner;
+  }
+}
+
+function lost(call: string): TransportError {
+  return new TransportError('CONNECTION_LOST', `${call}: the connection was lost`, { retriable: true });
+}
