@@ -12,6 +12,7 @@ export default defineConfig({
       { find: /^pulsework\/decorators$/, replacement: at('./decorators/index.ts') },
       { find: /^pulsework\/inversify$/, replacement: at('./decorators/inversify.ts') },
       { find: /^pulsework\/embedded$/, replacement: at('./src/embedded.ts') },
+      { find: /^pulsework\/wire$/, replacement: at('./src/wire.ts') },
       { find: /^pulsework\/testing$/, replacement: at('./src/testing.ts') },
     ],
   },

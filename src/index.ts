@@ -41,14 +41,13 @@ export type {
   Source,
   SourcePayload,
 } from './core/handler-definition.js';
-export type { InitialPosition, SubscriptionSpec, SubscriptionType } from './core/subscription-spec.js';
+export type { InitialPosition, Ordering, SubscriptionSpec, SubscriptionType } from './core/subscription-spec.js';
 
 // redelivery and dead letters
 export { exponentialBackoff, fixedBackoff } from './core/backoff.js';
 export type { Backoff, ExponentialBackoffOptions } from './core/backoff.js';
 export type { RedeliveryPolicy, RedeliveryPolicyOptions } from './core/redelivery-policy.js';
-export { settlementFor } from './core/settlement.js';
-export type { Ordering, RedeliveryStrategy, Settlement, SettlementFacts } from './core/settlement.js';
+export type { RedeliveryStrategy, Settlement } from './core/settlement.js';
 export type { DeadLetterCause } from './core/dead-letter.js';
 export type { Redact } from './core/redaction.js';
 export { days, hours, minutes, seconds } from './core/options.js';
@@ -67,6 +66,7 @@ export type { Plugin, PublishRequest } from './ports/plugin.js';
 export type { SettlementReport, Telemetry } from './ports/telemetry.js';
 export type { Capability, Publisher, Subscription, SubscriptionState, Transport } from './ports/transport.js';
 export { consoleLogger } from './system/console-logger.js';
+export { systemClock } from './system/system-clock.js';
 export type { ConsoleLoggerOptions, LogLevel } from './system/console-logger.js';
 
 // the runtime

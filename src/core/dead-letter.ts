@@ -1,7 +1,7 @@
 // What a dead letter carries: the original message whole, where it came from, and why it failed.
 // Pure: the DeadLetterPublisher sends what `deadLetterMessage` makes.
 import { failureFingerprint, causeChain, errorMessage, errorName, errorStack } from './failure-report.js';
-import type { EncodedMessage, ReceivedMessage } from './message.js';
+import type { EncodedMessage, MessageKey, ReceivedMessage } from './message.js';
 import { formatMessageId } from './message-id.js';
 import type { Failure } from './outcome.js';
 import { copyProperties } from './properties.js';
@@ -38,12 +38,14 @@ const MAX_STACK_BYTES = 8 * 1024;
 const MAX_CAUSE_CHAIN_BYTES = 4 * 1024;
 const MAX_TEXT_BYTES = 2 * 1024;
 
-/** What the frame needs beyond payload and properties: key, names, times and the protocol's own fields. */
-const ENVELOPE_BYTES = 4 * 1024;
+/** What the frame needs beyond payload, key and properties: names, times and the protocol's own fields. */
+const ENVELOPE_BYTES = 256;
+/** What the protocol adds to each property. */
+const PROPERTY_BYTES = 8;
 
 /**
  * From the least to the most important: cut in this order when the set is too large for the broker, and after them
- * the original properties.
+ * the original properties, and what is in CUT_LAST.
  */
 const CUT_ORDER = [
   'pulsework-stack',
@@ -62,7 +64,8 @@ const CUT_ORDER = [
   'pulsework-attempt',
 ] as const;
 
-const NEVER_CUT = ['REAL_TOPIC', 'ORIGIN_MESSAGE_ID', 'pulsework-dead-letter-version', 'pulsework-cause'];
+/** Cut only when even without the original properties a message at the broker's limit has no room: it must not be refused. */
+const CUT_LAST = ['pulsework-dead-letter-version', 'ORIGIN_MESSAGE_ID', 'REAL_TOPIC', 'pulsework-cause'];
 
 /** The message to publish: original payload, key, ordering key, event time and properties, and the reasons. */
 export function deadLetterMessage(message: ReceivedMessage, facts: DeadLetterFacts): EncodedMessage {
@@ -75,7 +78,8 @@ export function deadLetterMessage(message: ReceivedMessage, facts: DeadLetterFac
   for (const name of CUT_ORDER) delete properties[name];
   const originals = Object.keys(properties);
   Object.assign(properties, reasonProperties(facts));
-  const spare = facts.maxMessageBytes - (message.payload?.length ?? 0) - ENVELOPE_BYTES;
+  const used = (message.payload?.length ?? 0) + keyBytes(message.key) + keyBytes(message.orderingKey);
+  const spare = facts.maxMessageBytes - used - ENVELOPE_BYTES;
   fitInto(properties, originals, spare);
   const { payload, key, orderingKey, eventTimeMs } = message;
   return { payload, key, orderingKey, eventTimeMs, properties };
@@ -112,16 +116,21 @@ function reasonProperties(facts: DeadLetterFacts): Record<string, string> {
 
 /** Removes properties until all of them fit: ours from the least important end, then the original ones, last first. */
 function fitInto(properties: Record<string, string>, originals: readonly string[], maxBytes: number): void {
-  let size = 0;
-  for (const [name, value] of Object.entries(properties)) size += utf8Length(name) + utf8Length(value);
-  for (const name of [...CUT_ORDER, ...originals.toReversed()]) {
+  const sizeOf = (name: string): number => utf8Length(name) + utf8Length(properties[name] ?? '') + PROPERTY_BYTES;
+  let size = Object.keys(properties).reduce((sum, name) => sum + sizeOf(name), 0);
+  const others = originals.filter((name) => !CUT_LAST.includes(name)).toReversed();
+  for (const name of [...CUT_ORDER, ...others, ...CUT_LAST]) {
     if (size <= maxBytes) return;
-    const value = properties[name];
-    if (value === undefined || NEVER_CUT.includes(name)) continue;
-    size -= utf8Length(name) + utf8Length(value);
+    if (properties[name] === undefined) continue;
+    size -= sizeOf(name);
     // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- a set without prototype, used as a map
     delete properties[name];
   }
+}
+
+function keyBytes(key: MessageKey | undefined): number {
+  if (key === undefined) return 0;
+  return typeof key === 'string' ? utf8Length(key) : key.length;
 }
 
 function isoTime(epochMs: number): string {

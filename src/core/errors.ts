@@ -18,6 +18,7 @@ export const ERROR_CODES = {
   CALL_TIMED_OUT: 'A call to the transport gave no answer within `callTimeoutMs`; whether it happened is unknown.',
   MESSAGE_ID_INVALID: 'A message id is malformed or has a number above 2^53-1.',
   TOPIC_NAME_INVALID: 'A topic name is malformed.',
+  SUBSCRIPTION_NOT_FOUND: 'No handler of this runtime has the subscription on the topic.',
   TOPIC_NOT_FOUND: 'The topic or the partition does not exist.',
   TOPIC_TERMINATED: 'The topic was terminated and takes no more messages.',
   MESSAGE_TOO_LARGE: 'The message is larger than the broker takes.',
@@ -64,14 +65,43 @@ export class TransportError extends PulseworkError {
 
 /** Whether repeating the call that failed with `error` is pointless: only a TransportError can say so. */
 export function isRefusedForGood(error: unknown): boolean {
-  if (error instanceof TransportError) return !error.retriable;
+  // What was closed under us can be opened again.
+  if (error instanceof TransportError) return !error.retriable && error.code !== 'ALREADY_CLOSED';
   return error instanceof PulseworkError && error.code === 'PUBLISH_REFUSED';
+}
+
+/** Whether the call failed because what it was made on had been closed. */
+export function isClosed(error: unknown): boolean {
+  return error instanceof PulseworkError && error.code === 'ALREADY_CLOSED';
 }
 
 /** `error` itself when it is an Error, else an Error that shows the thrown value. Never throws. */
 export function toError(thrown: unknown): Error {
-  if (thrown instanceof Error) return thrown;
+  if (isError(thrown)) return thrown;
   return new Error(`a value that is not an Error was thrown: ${describeValue(thrown)}`, { cause: thrown });
+}
+
+/** A promise that nobody will await must not end the process should it reject. */
+export function containRejection(value: unknown, report: (error: Error) => void = () => undefined): void {
+  if (!isPromise(value)) return;
+  value.catch((error: unknown) => report(toError(error)));
+}
+
+function isPromise(value: unknown): value is Promise<unknown> {
+  try {
+    return value instanceof Promise;
+  } catch {
+    return false;
+  }
+}
+
+/** `instanceof` runs user code for proxies, and that code may throw. */
+export function isError(value: unknown): value is Error {
+  try {
+    return value instanceof Error;
+  } catch {
+    return false;
+  }
 }
 
 /** A value as short text for an error message: never longer than 80 characters, never throws. */

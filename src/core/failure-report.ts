@@ -1,6 +1,6 @@
 // An error as text for people: name, message, stack, chain of causes, and a fingerprint that is the same for the
 // same fault. Errors are user objects: a getter that throws must not turn a dead letter into a second failure.
-import { describeValue } from './errors.js';
+import { describeValue, isError } from './errors.js';
 import type { Failure } from './outcome.js';
 
 /** Deep enough for any real chain, and an end for one that refers to itself. */
@@ -23,8 +23,9 @@ export function causeChain(error: Error): string {
   const chain: string[] = [];
   let cause = causeOf(error);
   while (cause !== undefined && chain.length < MAX_CAUSES) {
-    chain.push(cause instanceof Error ? `${errorName(cause)}: ${errorMessage(cause)}` : describeValue(cause));
-    cause = cause instanceof Error ? causeOf(cause) : undefined;
+    const inner = isError(cause) ? cause : undefined;
+    chain.push(inner === undefined ? describeValue(cause) : `${errorName(inner)}: ${errorMessage(inner)}`);
+    cause = inner === undefined ? undefined : causeOf(inner);
   }
   return chain.join(' <- ');
 }

@@ -5,8 +5,7 @@ import type { Delivery } from './delivery.js';
 import type { ErrorRule, Outcome } from './outcome.js';
 import type { Redact } from './redaction.js';
 import type { RedeliveryPolicyOptions } from './redelivery-policy.js';
-import type { Ordering } from './settlement.js';
-import type { InitialPosition, SubscriptionType } from './subscription-spec.js';
+import type { InitialPosition, Ordering, SubscriptionType } from './subscription-spec.js';
 import type { Topic } from './topic.js';
 
 /** A topic, several topics, a topic name, or all topics whose full name matches a pattern. */

@@ -80,6 +80,15 @@ export class OptionChecker {
     this.problem(`${JSON.stringify(name)} must be a function, got ${describeValue(value)}`);
   }
 
+  /** An object with these methods; `hint` says where to get one. */
+  methods(name: string, value: unknown, methods: readonly string[], hint: string): void {
+    if (value === undefined) return;
+    const has = (method: string): boolean => typeof (value as Record<string, unknown>)[method] === 'function';
+    if (typeof value === 'object' && value !== null && methods.every(has)) return;
+    const rule = `must have the methods ${methods.join(', ')} (${hint})`;
+    this.problem(`${JSON.stringify(name)} ${rule}, got ${describeValue(value)}`);
+  }
+
   boolean(name: string, value: unknown): void {
     if (value === undefined || typeof value === 'boolean') return;
     this.problem(`${JSON.stringify(name)} must be true or false, got ${describeValue(value)}`);

@@ -1,9 +1,11 @@
 // What a handler says about a delivery. The runtime decides what follows (settlement.ts); nothing here acts.
 // The union is closed and branded: an object that only looks like an Outcome is refused by compiler and runtime.
 import type { DeadLetterCause } from './dead-letter.js';
-import { toError } from './errors.js';
+import { describeValue, toError } from './errors.js';
 import { errorMessage, errorName } from './failure-report.js';
 import type { OutgoingMessage } from './message.js';
+import { MAX_DURATION_MS } from './options.js';
+import { isTopic } from './topic.js';
 
 const BRAND: unique symbol = Symbol.for('pulsework.outcome') as never;
 
@@ -133,6 +135,41 @@ export function publishRefused(error: Error): Retry {
 /** Whether a value was made by one of the functions above (also by another copy of this package). */
 export function isOutcome(value: unknown): value is Outcome {
   return typeof value === 'object' && value !== null && (value as Partial<Branded>)[BRAND] === true;
+}
+
+/** What is wrong with an outcome's own values, or undefined. A handler in plain JavaScript can get them wrong. */
+export function outcomeProblem(outcome: Outcome): string | undefined {
+  const { messages, failure } = outcome as { messages?: unknown; failure?: unknown };
+  if (outcome.kind === 'success' ? !Array.isArray(messages) : typeof failure !== 'object' || failure === null) {
+    return `an outcome is made by success(), retry() and the like, got one of kind ${describeValue(outcome.kind)}`;
+  }
+  switch (outcome.kind) {
+    case 'success':
+      if (outcome.messages.every((message) => isTopic((message as Partial<OutgoingMessage> | undefined)?.topic)))
+        return undefined;
+      return 'success() takes messages made by topic.message(...), one by one, not as a list';
+    case 'retry-after':
+      if (isDelay(outcome.delayMs)) return undefined;
+      return `retryAfter() takes milliseconds of 0 or more, got ${describeValue(outcome.delayMs)}`;
+    case 'defer':
+      if (outcome.until instanceof Date ? !Number.isNaN(outcome.until.getTime()) : isDelay(outcome.until))
+        return undefined;
+      return `defer() takes milliseconds of 0 or more or a valid Date, got ${describeValue(outcome.until)}`;
+    case 'dependency-down':
+      if (outcome.retryAfterMs === undefined || isDelay(outcome.retryAfterMs)) return undefined;
+      return `dependencyDown() takes "retryAfterMs" of 0 or more, got ${describeValue(outcome.retryAfterMs)}`;
+    case 'skip':
+    case 'retry':
+    case 'poison':
+    case 'fatal':
+      return undefined;
+    default:
+      return `an outcome is made by success(), retry() and the like, got one of kind ${describeValue((outcome as Outcome).kind)}`;
+  }
+}
+
+function isDelay(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0 && value <= MAX_DURATION_MS;
 }
 
 /** A reason and, where an error was given, the error. */

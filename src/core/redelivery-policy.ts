@@ -1,7 +1,7 @@
 // How often and how fast a failed delivery comes back to its handler before it becomes a dead letter.
 import type { Backoff } from './backoff.js';
 import { MAX_BACKOFF_MS, exponentialBackoff } from './backoff.js';
-import { PulseworkError, describeValue } from './errors.js';
+import { PulseworkError, containRejection, describeValue } from './errors.js';
 import type { OptionChecker } from './options.js';
 
 export interface RedeliveryPolicyOptions {
@@ -45,6 +45,7 @@ export function redeliveryDelayMs(policy: RedeliveryPolicy, attempt: number, ran
     throw new PulseworkError('POLICY_FAILED', `the backoff threw on redelivery ${attempt - 1}`, { cause: error });
   }
   if (typeof delayMs === 'number' && delayMs >= 0) return Math.min(Math.trunc(delayMs), MAX_BACKOFF_MS);
+  containRejection(delayMs);
   const message = `a backoff must give milliseconds of 0 or more, got ${describeValue(delayMs)} on redelivery ${attempt - 1}`;
   throw new PulseworkError('POLICY_FAILED', message);
 }

@@ -1,13 +1,12 @@
 // settlementFor: from what a handler said and what is known, the one settlement that follows. Pure and total.
 // The Settler performs it; docs/settlement.md holds the same table and a test compares the two.
 import type { DeadLetterCause } from './dead-letter.js';
-import { describeValue } from './errors.js';
 import { MAX_DURATION_MS } from './options.js';
 import type { OutgoingMessage } from './message.js';
 import type { Failure, Outcome, Retry, RetryAfter } from './outcome.js';
 import type { RedeliveryPolicy } from './redelivery-policy.js';
 import { redeliveryDelayMs } from './redelivery-policy.js';
-import type { SubscriptionType } from './subscription-spec.js';
+import type { Ordering, SubscriptionType } from './subscription-spec.js';
 import { redeliversSingly } from './subscription-spec.js';
 
 /**
@@ -45,8 +44,6 @@ export interface Leave {
 
 export type Settlement = Acknowledge | Redeliver | DeadLetterSettlement | Leave;
 
-export type Ordering = 'none' | 'key' | 'partition';
-
 export interface SettlementFacts {
   /** 1 for the first delivery. */
   readonly attempt: number;
@@ -83,23 +80,10 @@ export function settlementFor(outcome: Outcome, facts: SettlementFacts): Settlem
   }
 }
 
-/** The wait of the n-th probe in a row (0 for the first) of a dependency that is down. */
+/** The wait of the n-th probe in a row (0 for the first) of a dependency that is down; at least 1 ms, or it would spin. */
 export function probeDelayMs(delayMs: number, probes: number): number {
-  return Math.max(delayMs, Math.min(delayMs * 2 ** probes, PROBE_MAX_MS));
-}
-
-/** What is wrong with an outcome's own numbers, or undefined. A handler in plain JavaScript can get them wrong. */
-export function outcomeProblem(outcome: Outcome): string | undefined {
-  if (outcome.kind === 'retry-after' && !isDelay(outcome.delayMs)) {
-    return `retryAfter() takes milliseconds of 0 or more, got ${describeValue(outcome.delayMs)}`;
-  }
-  if (outcome.kind === 'defer' && !(outcome.until instanceof Date ? isDate(outcome.until) : isDelay(outcome.until))) {
-    return `defer() takes milliseconds of 0 or more or a valid Date, got ${describeValue(outcome.until)}`;
-  }
-  if (outcome.kind === 'dependency-down' && outcome.retryAfterMs !== undefined && !isDelay(outcome.retryAfterMs)) {
-    return `dependencyDown() takes "retryAfterMs" of 0 or more, got ${describeValue(outcome.retryAfterMs)}`;
-  }
-  return undefined;
+  const first = Math.max(delayMs, 1);
+  return Math.max(first, Math.min(first * 2 ** Math.min(probes, 30), PROBE_MAX_MS));
 }
 
 /** `maxDeliveries` counts deliveries to the handler, the first included: attempt 3 of 3 failed means dead letter. */
@@ -125,12 +109,4 @@ function keep(failure: Failure, delayMs: number, outage: string | undefined): Re
 
 function deferMs(until: number | Date, now: number): number {
   return until instanceof Date ? Math.min(Math.max(0, until.getTime() - now), MAX_DURATION_MS) : until;
-}
-
-function isDate(value: Date): boolean {
-  return !Number.isNaN(value.getTime());
-}
-
-function isDelay(value: number): boolean {
-  return typeof value === 'number' && value >= 0 && value <= MAX_DURATION_MS;
 }

@@ -7,6 +7,9 @@
 export type SubscriptionType = 'exclusive' | 'failover' | 'shared' | 'key-shared';
 export const SUBSCRIPTION_TYPES: readonly SubscriptionType[] = ['exclusive', 'failover', 'shared', 'key-shared'];
 
+/** `key`: one run per key at a time, in order. `partition`: the same per topic partition. */
+export type Ordering = 'none' | 'key' | 'partition';
+
 /** Where a subscription that does not exist yet begins; ignored when it exists (S-27). */
 export type InitialPosition = 'earliest' | 'latest';
 

@@ -1,13 +1,15 @@
 // Time as a value that is passed in: the only source of it, so that tests own it.
 
 export interface Clock {
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds. Never goes back and does not jump: delays are counted by it. */
   now(): number;
   /**
    * Calls `run` once, `delayMs` milliseconds from now or later, never earlier and never inside this call. Any delay up to
    * 2^53 ms is taken. What `run` throws is the caller's fault and surfaces as an uncaught error.
    */
   setTimer(delayMs: number, run: () => void): Timer;
+  /** Calls `run` after input and timers that wait now have had their turn: for work that never waits by itself. */
+  nextTurn(run: () => void): void;
 }
 
 export interface Timer {

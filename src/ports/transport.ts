@@ -61,14 +61,19 @@ export interface Subscription {
   resume(): void;
   /** All consumers' unsettled messages are sent again from there (S-28). */
   seek(to: MessageId | Date | 'earliest' | 'latest'): Promise<void>;
-  /** `report` is called with the current state at once and on each change. One reporter per subscription. */
+  /**
+   * `report` is called with the current state of each topic (partitions one by one) at once and on each change. One
+   * reporter per subscription.
+   */
   onState(report: (state: SubscriptionState) => void): void;
   /** Gives unsettled deliveries back, uncounted; never unsubscribes. Calling it twice is allowed. */
   close(): Promise<void>;
 }
 
 export interface SubscriptionState {
-  /** Grows with each reconnect; the same number is on each message that came over it. */
+  /** Full name, with its partition: each may be on a connection of its own. */
+  readonly topic: string;
+  /** Grows with each reconnect of the topic; the same number is on each message that came over it. */
   readonly connection: number;
   /** `active` and `standby`: Failover only. */
   readonly state: 'connected' | 'lost' | 'active' | 'standby';

@@ -29,11 +29,6 @@ export class HeldEntries {
     return this.#index.size;
   }
 
-  /** Pending only. */
-  get pendingSize(): number {
-    return this.#heap.size;
-  }
-
   /** When the first pending entry is due; undefined when none is pending. */
   get nextDueMs(): number | undefined {
     return this.#heap.firstDueMs;

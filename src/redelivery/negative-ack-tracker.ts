@@ -8,7 +8,7 @@ import type { Clock, Timer } from '../ports/clock.js';
 import { HeldEntries } from './held-entries.js';
 
 export interface NegativeAckTrackerOptions {
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, 'now' | 'setTimer'>;
   /**
    * Asks the broker for redelivery of these entries, one id each: the message's own, or with `batchIndex` -1 where
    * several messages of the entry were held. Nothing smaller than an entry can be asked back (N-22). Resolves when the
@@ -32,6 +32,8 @@ export interface NegativeAckTrackerOptions {
   readonly maxIdsPerRequest?: number | undefined;
   /** Milliseconds until a request that failed is made again (N-24). @default 500 */
   readonly retryRequestMs?: number | undefined;
+  /** Told when a request was made and its entries are held no longer. @default nobody is told */
+  readonly onReleased?: (() => void) | undefined;
   /** Told of each failed request. What it throws is an unhandled rejection. @default nobody is told */
   readonly onRequestFailed?: ((error: Error, ids: readonly MessageId[]) => void) | undefined;
   /** Told when `backoff` threw or gave no usable delay; `delayMs` was used. @default nobody is told */
@@ -67,7 +69,7 @@ const KEPT_CAPACITY = 1_024;
  * methods return at once. A waiting entry costs about 100 bytes; one timer serves all of them.
  */
 export class NegativeAckTracker {
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, 'now' | 'setTimer'>;
   readonly #redeliver: (ids: readonly MessageId[]) => Promise<void>;
   readonly #delayMs: number;
   readonly #backoff: Backoff | undefined;
@@ -76,6 +78,7 @@ export class NegativeAckTracker {
   readonly #retryRequestMs: number;
   readonly #onRequestFailed: ((error: Error, ids: readonly MessageId[]) => void) | undefined;
   readonly #onBackoffFailed: ((error: Error) => void) | undefined;
+  readonly #onReleased: (() => void) | undefined;
   #held = new HeldEntries();
   #timer: Timer | undefined;
   /** When the timer wakes; never later than the first due time. */
@@ -95,6 +98,7 @@ export class NegativeAckTracker {
     this.#random = options.random ?? (() => 0);
     this.#maxIdsPerRequest = options.maxIdsPerRequest ?? defaults.maxIdsPerRequest;
     this.#retryRequestMs = options.retryRequestMs ?? defaults.retryRequestMs;
+    this.#onReleased = options.onReleased;
     this.#onRequestFailed = options.onRequestFailed;
     this.#onBackoffFailed = options.onBackoffFailed;
   }
@@ -102,11 +106,6 @@ export class NegativeAckTracker {
   /** Entries held: pending and in flight. Messages of one producer batch share an entry. */
   get size(): number {
     return this.#held.size;
-  }
-
-  /** Entries that wait for their time; those being asked for right now are not among them. */
-  get pendingSize(): number {
-    return this.#held.pendingSize;
   }
 
   /** When the next pending entry is due, epoch milliseconds; undefined when none is pending. */
@@ -241,6 +240,7 @@ export class NegativeAckTracker {
       () => {
         this.#held.release(slots, request);
         this.#afterRemoval();
+        this.#onReleased?.();
       },
       (error: unknown) => {
         this.#held.takeBack(slots, request, this.#clock.now() + this.#retryRequestMs);
@@ -284,7 +284,7 @@ function checkOptions(options: NegativeAckTrackerOptions): void {
   if ((options.maxIdsPerRequest ?? 0) > MAX_IDS_PER_TURN) {
     check.problem(`"maxIdsPerRequest" must be at most ${MAX_IDS_PER_TURN}, got ${options.maxIdsPerRequest ?? ''}`);
   }
-  for (const name of ['backoff', 'random', 'onRequestFailed', 'onBackoffFailed'] as const) {
+  for (const name of ['backoff', 'random', 'onReleased', 'onRequestFailed', 'onBackoffFailed'] as const) {
     check.function(name, options[name]);
   }
   if (options.backoff !== undefined && options.random === undefined) {
@@ -301,6 +301,7 @@ const OPTION_NAMES = [
   'random',
   'maxIdsPerRequest',
   'retryRequestMs',
+  'onReleased',
   'onRequestFailed',
   'onBackoffFailed',
 ] as const satisfies readonly (keyof NegativeAckTrackerOptions)[];

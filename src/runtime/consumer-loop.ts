@@ -1,15 +1,16 @@
 // Takes messages from one subscription and runs them, never more than `concurrency` at a time. What waits to run
 // again in place, or to be settled again, waits here outside its slot; what is due runs before anything new.
-import { toError } from '../core/errors.js';
+import { isClosed, toError } from '../core/errors.js';
 import type { ReceivedMessage } from '../core/message.js';
 import type { Outcome } from '../core/outcome.js';
-import type { Clock } from '../ports/clock.js';
+import type { Clock, Timer } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
 import type { Subscription } from '../ports/transport.js';
 import { DeliveryRecord } from './delivery-record.js';
 import type { DeliveryRegistry } from './delivery-registry.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { HandlerPlan } from './handler-plan.js';
+import { KeptDeliveries } from './kept-deliveries.js';
 import { Lanes } from './lanes.js';
 import type { Outage } from './outage.js';
 import type { Pauses } from './pauses.js';
@@ -18,6 +19,8 @@ import type { Disposition, Settler } from './settler.js';
 /** After `receive` itself failed: long enough not to spin, short enough to go on soon after a reconnect. */
 const RECEIVE_AGAIN_MS = 1_000;
 
+/** Runs started before input and timers get their turn: a handler that feeds its own topic must not keep them out. */
+const RUNS_PER_TURN = 256;
 /** A subscription that was full goes on at this share of its limits, so that it does not pause at every message. */
 const RESUME_AT = 0.9;
 /** After an error that no rule foresees: the message stays, and the log is not flooded. */
@@ -41,27 +44,36 @@ export class ConsumerLoop {
   readonly #options: ConsumerLoopOptions;
   readonly #lanes: Lanes;
   /** May run now and wait for a slot; in the order they became ready. */
-  readonly #ready: DeliveryRecord[] = [];
-  /** Wait here with their payload: to run again, or to be settled again. */
-  readonly #kept = new Set<DeliveryRecord>();
-  #keptBytes = 0;
+  #ready: DeliveryRecord[] = [];
+  readonly #kept: KeptDeliveries;
   #running = 0;
   /** Settlements being made again, outside any slot. */
   #resuming = 0;
   #receiving = false;
-  #connection = 0;
+  /** Runs started in this turn of the event loop. */
+  #runsThisTurn = 0;
+  #receiveAgain: Timer | undefined;
+  #ended = false;
+  /** The connection of each topic, partitions one by one; absent while it is lost or stands by. */
+  readonly #connections = new Map<string, number>();
   readonly #receiveEnd = new AbortController();
   #draining = false;
   #onQuiet: (() => void) | undefined;
 
   constructor(options: ConsumerLoopOptions) {
     this.#options = options;
-    this.#lanes = new Lanes(options.plan.ordering);
+    this.#kept = new KeptDeliveries(options.clock, (record) => this.#due(record));
+    this.#lanes = new Lanes(options.plan.ordering, options.plan.maxLaneMessages);
   }
 
   /** Runs of the handler going on now. */
   get running(): number {
     return this.#running;
+  }
+
+  /** Whether the transport ended the subscription by itself: nothing is received any more. */
+  get ended(): boolean {
+    return this.#ended;
   }
 
   /** Deliveries kept in place with their payload. */
@@ -70,9 +82,10 @@ export class ConsumerLoop {
   }
 
   start(): void {
-    this.#options.subscription.onState(({ connection, state }) => {
-      if (state === 'lost') this.#connectionLost();
-      else this.#connection = connection;
+    this.#options.subscription.onState(({ topic, connection, state }) => {
+      // To a standby nothing is delivered: what it holds is sent to the consumer that is active now.
+      if (state === 'lost' || state === 'standby') this.#connectionLost(topic);
+      else this.#connections.set(topic, connection);
     });
     this.pump();
   }
@@ -95,26 +108,35 @@ export class ConsumerLoop {
   drain(): Promise<void> {
     this.#draining = true;
     this.#receiveEnd.abort();
+    this.#receiveAgain?.cancel();
     const quiet = new Promise<void>((resolve) => (this.#onQuiet = resolve));
-    for (const record of [...this.#ready.splice(0), ...this.#lanes.takeWaiting()])
+    for (const record of [...this.#ready.splice(0), ...this.#lanes.removeWaiting(() => true)])
       this.#options.registry.giveBack(record);
-    for (const record of [...this.#kept]) if (record.pending === undefined) this.#giveBackKept(record);
+    for (const record of this.#kept.take(({ pending }) => pending === undefined))
+      this.#options.registry.giveBack(record);
     this.pump();
     return quiet;
   }
 
   /** Gives back what is still kept. Nothing runs or settles after this. */
   end(): void {
-    for (const record of [...this.#kept]) this.#giveBackKept(record);
+    for (const record of this.#kept.take(() => true)) this.#options.registry.giveBack(record);
   }
 
   #receive(): void {
     this.#receiving = true;
+    if (this.#runsThisTurn < RUNS_PER_TURN) return this.#receiveNow();
+    this.#options.clock.nextTurn(() => {
+      this.#runsThisTurn = 0;
+      this.#receiveNow();
+    });
+  }
+
+  #receiveNow(): void {
     this.#options.subscription.receive(this.#receiveEnd.signal).then(
       (message) => {
         this.#receiving = false;
-        // undefined: the subscription was closed, or this loop drains.
-        if (message === undefined) return;
+        if (message === undefined) return this.#noMore();
         this.#arrived(message);
         this.pump();
       },
@@ -122,26 +144,37 @@ export class ConsumerLoop {
     );
   }
 
+  /** Expected when this loop drains; else the transport closed the subscription, which nobody may overlook. */
+  #noMore(): void {
+    if (this.#draining) return;
+    this.#ended = true;
+    const { logger, plan } = this.#options;
+    logger.error('the subscription ended by itself; nothing more is received', { handler: plan.name });
+  }
+
   #receiveFailed(error: Error): void {
+    if (this.#draining || isClosed(error)) return this.#noMore();
     const { logger, plan, clock } = this.#options;
     logger.warn('receiving failed', { handler: plan.name, againInMs: RECEIVE_AGAIN_MS, error });
-    clock.setTimer(RECEIVE_AGAIN_MS, () => {
+    this.#receiveAgain = clock.setTimer(RECEIVE_AGAIN_MS, () => {
       this.#receiving = false;
       this.pump();
     });
   }
 
   #mayReceive(): boolean {
-    if (this.#receiving || this.#draining || this.#running >= this.#options.plan.concurrency) return false;
+    if (this.#receiving || this.#draining || this.#ended || this.#running >= this.#options.plan.concurrency)
+      return false;
     const { pauses, outage } = this.#options;
     pauses.set('held-full', this.#isFull(pauses.has('held-full') ? RESUME_AT : 1));
-    pauses.set('lane-full', this.#lanes.longest >= this.#options.plan.maxLaneMessages);
+    pauses.set('lane-full', this.#lanes.full);
     return !pauses.any && !outage.open;
   }
 
   #isFull(share: number): boolean {
     const { plan, registry } = this.#options;
-    return registry.heldCount + this.#kept.size >= plan.maxHeld * share || this.#keptBytes >= plan.maxHeldBytes * share;
+    const bytes = this.#kept.bytes + this.#lanes.waitingBytes;
+    return registry.heldCount + this.#kept.size >= plan.maxHeld * share || bytes >= plan.maxHeldBytes * share;
   }
 
   #arrived(message: ReceivedMessage): void {
@@ -150,11 +183,17 @@ export class ConsumerLoop {
     const arrival = registry.admit(message);
     if (arrival instanceof DeliveryRecord) this.#enter(arrival);
     else if (arrival.copyOf === 'acknowledged') void settler.acknowledgeAgain(message.id);
-    else if (arrival.copyOf === 'alive' && arrival.record.asleep) this.#due(arrival.record);
   }
 
   #enter(record: DeliveryRecord): void {
-    if (this.#lanes.enter(record)) this.#ready.push(record);
+    if (this.#lanes.enter(record)) this.#proceed(record);
+  }
+
+  /** Its lane is its own: it runs, or goes on waiting where it slept through a lost connection. */
+  #proceed(record: DeliveryRecord): void {
+    if (record.pending !== undefined) this.#keep(record, 'unsettled');
+    else if (record.dueMs > this.#options.clock.now()) this.#keep(record, 'kept');
+    else this.#ready.push(record);
   }
 
   /** While a dependency is down only its probe runs. */
@@ -163,28 +202,30 @@ export class ConsumerLoop {
     const at = outage.open ? this.#ready.findIndex((record) => outage.isProbe(record)) : 0;
     if (at < 0) return undefined;
     const [record] = at === 0 ? [this.#ready.shift()] : this.#ready.splice(at, 1);
-    return record?.state === 'gone' ? this.#nextReady() : record;
+    return record;
   }
 
   #run(record: DeliveryRecord): void {
     const { dispatcher, settler, registry, clock } = this.#options;
     this.#running++;
+    this.#runsThisTurn++;
     record.state = 'running';
     const startedMs = clock.now();
     const settle = (outcome: Outcome | undefined): void => {
       if (outcome === undefined) {
         // Interrupted by a drain: no outcome, no attempt spent.
         registry.giveBack(record);
-        return this.#ended(record, { kind: 'left', fatal: undefined });
+        return this.#runEnded(record, { kind: 'left', fatal: undefined });
       }
       this.#options.outage.probed(record, outcome);
       void settler
         .settle(record, outcome, startedMs)
         .catch((error: unknown) => this.#fault(error))
-        .then((disposition) => this.#ended(record, disposition));
+        .then((disposition) => this.#runEnded(record, disposition));
     };
     const outcome = dispatcher.run(record);
-    if (outcome instanceof Promise) void outcome.then(settle);
+    if (outcome instanceof Promise)
+      void outcome.then(settle, (error: unknown) => this.#runEnded(record, this.#fault(error)));
     else settle(outcome);
   }
 
@@ -198,7 +239,7 @@ export class ConsumerLoop {
     return { kind: 'keep', delayMs: AFTER_FAULT_MS, outage: undefined };
   }
 
-  #ended(record: DeliveryRecord, disposition: Disposition): void {
+  #runEnded(record: DeliveryRecord, disposition: Disposition): void {
     this.#running--;
     this.#dispose(record, disposition);
     this.pump();
@@ -214,37 +255,38 @@ export class ConsumerLoop {
         if (disposition.fatal !== undefined) this.#options.onFatal(disposition.fatal);
         return;
       case 'keep':
-        if (disposition.outage !== undefined) this.#options.outage.down(disposition.outage, record);
-        return this.#keep(record, 'kept', disposition.delayMs);
+        record.dueMs = this.#options.clock.now() + disposition.delayMs;
+        this.#keep(record, 'kept');
+        return this.#options.outage.found(disposition.outage, record);
       case 'again':
-        return this.#keep(record, 'unsettled', disposition.delayMs);
+        record.dueMs = this.#options.clock.now() + disposition.delayMs;
+        return this.#keep(record, 'unsettled');
     }
   }
 
   #leaveLane(record: DeliveryRecord): void {
     const next = this.#lanes.leave(record);
-    if (next !== undefined) this.#ready.push(next);
+    if (next !== undefined) this.#proceed(next);
   }
 
-  #keep(record: DeliveryRecord, state: 'kept' | 'unsettled', delayMs: number): void {
-    const { registry, clock } = this.#options;
-    record.state = state;
-    this.#kept.add(record);
-    this.#keptBytes += record.payloadBytes;
+  /** Until its `dueMs`; in a drain what is to run again goes back instead. */
+  #keep(record: DeliveryRecord, state: 'kept' | 'unsettled'): void {
+    const { registry } = this.#options;
+    const { id, connection } = record.message;
+    if (this.#draining && state === 'kept') return registry.giveBack(record);
+    if (this.#connections.get(id.topic) !== connection) {
+      // It may be somebody else's by now: nothing is done for it before its copy has come.
+      registry.sleep(record);
+      return this.#leaveLane(record);
+    }
+    this.#kept.add(record, state);
     registry.resting(record);
-    if (this.#draining && state === 'kept') return this.#giveBackKept(record);
-    record.timer = clock.setTimer(delayMs, () => this.#due(record));
   }
 
-  /** Over a lost connection nothing is done for a record until its copy has come: it may be somebody else's by then. */
   #due(record: DeliveryRecord): void {
-    record.timer = undefined;
-    record.asleep = record.message.connection !== this.#connection;
-    if (record.asleep || !this.#kept.delete(record)) return;
-    this.#keptBytes -= record.payloadBytes;
     if (record.state === 'unsettled') return void this.#resume(record);
     record.state = 'waiting';
-    this.#ready.unshift(record);
+    this.#ready.push(record);
     this.pump();
   }
 
@@ -257,25 +299,30 @@ export class ConsumerLoop {
     this.pump();
   }
 
-  #giveBackKept(record: DeliveryRecord): void {
-    record.timer?.cancel();
-    record.timer = undefined;
-    this.#kept.delete(record);
-    this.#keptBytes -= record.payloadBytes;
-    this.#options.registry.giveBack(record);
-  }
-
-  /** Everything unsettled comes again over the next connection; what runs may finish, what waits must not start. */
-  #connectionLost(): void {
-    this.#connection = -1;
-    this.#lanes.takeWaiting();
-    for (const record of this.#ready.splice(0)) this.#lanes.leave(record);
-    this.#options.registry.connectionLost();
+  /**
+   * Everything unsettled of the topic comes again, here or elsewhere. What runs may finish; what waits must not start,
+   * and what is kept sleeps until its copy comes.
+   */
+  #connectionLost(topic: string): void {
+    if (!this.#connections.delete(topic)) return;
+    const { registry, outage } = this.#options;
+    const isOfTopic = ({ message }: DeliveryRecord): boolean => message.id.topic === topic;
+    this.#lanes.removeWaiting(isOfTopic);
+    for (const record of this.#ready.filter(isOfTopic)) {
+      this.#lanes.leave(record);
+      if (outage.isProbe(record)) outage.end();
+    }
+    this.#ready = this.#ready.filter((record) => !isOfTopic(record));
+    for (const record of this.#kept.take(isOfTopic)) {
+      registry.sleep(record);
+      this.#leaveLane(record);
+      if (outage.isProbe(record)) outage.end();
+    }
+    registry.connectionLost(topic);
+    this.pump();
   }
 
   #isQuiet(): boolean {
-    if (this.#running > 0 || this.#resuming > 0) return false;
-    for (const record of this.#kept) if (record.pending !== undefined) return false;
-    return true;
+    return this.#running === 0 && this.#resuming === 0 && !this.#kept.unsettled;
   }
 }

@@ -1,5 +1,6 @@
 // Publishes dead letters and waits for their receipts: only then may the Settler acknowledge the original. A dead
 // letter that cannot be published is said loudly, and its message stays.
+import { isClosed } from '../core/errors.js';
 import { deadLetterMessage } from '../core/dead-letter.js';
 import { formatMessageId } from '../core/message-id.js';
 import type { DeadLetterSettlement } from '../core/settlement.js';
@@ -48,7 +49,7 @@ export class DeadLetterPublisher {
     const failure = await publishers.publishPlain(publish);
     this.#failing =
       failure === undefined ? undefined : `dead letters cannot be published to ${topic}: ${failure.error.message}`;
-    if (failure !== undefined) {
+    if (failure !== undefined && !isClosed(failure.error)) {
       logger.error('dead letter not published; the message is kept and it is tried again', {
         handler: plan.name,
         topic,

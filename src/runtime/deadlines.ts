@@ -28,6 +28,13 @@ export class Deadlines {
     return deadline;
   }
 
+  /** All limits expire now. */
+  expireAll(): void {
+    const pending = [...this.#pending];
+    this.clear();
+    for (const deadline of pending) deadline.onExpired();
+  }
+
   /** Forgets all limits; none of them expires any more. */
   clear(): void {
     this.#pending.clear();
@@ -38,14 +45,16 @@ export class Deadlines {
   #wake(): void {
     this.#timer = undefined;
     const now = this.#clock.now();
+    const expired: PendingDeadline[] = [];
     for (const deadline of this.#pending) {
       if (deadline.dueMs > now) {
         this.#timer = this.#clock.setTimer(deadline.dueMs - now, () => this.#wake());
-        return;
+        break;
       }
       deadline.remove();
-      deadline.onExpired();
+      expired.push(deadline);
     }
+    for (const deadline of expired) deadline.onExpired();
   }
 }
 

@@ -23,8 +23,8 @@ export class DeliveryRecord {
   pending: PendingSettlement | undefined;
   /** Runs when a `kept` or `unsettled` one is due; undefined when nothing is waited for. */
   timer: Timer | undefined;
-  /** Due, but its connection was lost: it waits for its copy. */
-  asleep = false;
+  /** When a kept one is due, epoch milliseconds. */
+  dueMs = 0;
 
   constructor(message: ReceivedMessage, history: FailureHistory) {
     this.message = message;

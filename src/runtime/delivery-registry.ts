@@ -3,13 +3,14 @@
 import { EntryMap } from '../core/entry-map.js';
 import type { ReceivedMessage } from '../core/message.js';
 import type { MessageId } from '../core/message-id.js';
-import { formatMessageId } from '../core/message-id.js';
 import type { Clock } from '../ports/clock.js';
 import { NegativeAckTracker } from '../redelivery/negative-ack-tracker.js';
 import { BatchEntry } from './batch-entry.js';
 import { DeliveryRecord } from './delivery-record.js';
 import { FailureHistories } from './failure-histories.js';
 import { RecentlyAcknowledged } from './recently-acknowledged.js';
+import type { Sleeper } from './sleepers.js';
+import { Sleepers } from './sleepers.js';
 
 /**
  * What an arrival is: a record to run, or a copy. `acknowledged`: acknowledge it again. `held`: its id waits here.
@@ -25,8 +26,6 @@ const COPY_OF_HELD = { copyOf: 'held' } as const;
 
 /** Partly done batch entries with nothing here are kept to recognise repeats; beyond this the oldest are forgotten. */
 const MAX_QUIET_BATCHES = 10_000;
-/** Ids that slept through a lost connection; beyond this the oldest come back as if they had never been held. */
-const MAX_SLEEPERS = 10_000;
 
 export interface DeliveryRegistryOptions {
   readonly clock: Clock;
@@ -34,6 +33,10 @@ export interface DeliveryRegistryOptions {
   readonly duplicateWindowMs: number;
   /** Asks the broker for redelivery of these entries. */
   readonly redeliver: (ids: readonly MessageId[]) => Promise<void>;
+  /** Fewer ids are held than before: there may be room again. */
+  readonly onReleased: () => void;
+  /** A request for redelivery failed; it is made again. */
+  readonly onRequestFailed: (error: Error, ids: readonly MessageId[]) => void;
 }
 
 export class DeliveryRegistry {
@@ -45,8 +48,7 @@ export class DeliveryRegistry {
   readonly #live = new EntryMap<DeliveryRecord | BatchEntry>();
   /** Batch entries none of whose messages is here; the oldest first. */
   readonly #quietBatches = new Set<BatchEntry>();
-  /** Due times of held ids whose connection was lost, by the text of the id. */
-  readonly #sleepers = new Map<string, number>();
+  readonly #sleepers = new Sleepers();
 
   constructor(options: DeliveryRegistryOptions) {
     this.#clock = options.clock;
@@ -57,12 +59,14 @@ export class DeliveryRegistry {
         const ready = ids.filter((id) => this.#mayAskBack(id));
         return ready.length === 0 ? Promise.resolve() : options.redeliver(ready);
       },
+      onReleased: options.onReleased,
+      onRequestFailed: options.onRequestFailed,
     });
   }
 
   /** Entries whose id waits here to be asked back. */
   get heldCount(): number {
-    return this.#tracker.pendingSize;
+    return this.#tracker.size;
   }
 
   admit(message: ReceivedMessage): Arrival {
@@ -125,19 +129,26 @@ export class DeliveryRegistry {
     }
   }
 
-  /** The broker sends everything unsettled again: what has not started is dropped, held ids sleep until their copy comes. */
-  connectionLost(): void {
-    for (const known of [...this.#live.values()]) {
+  /** The broker sends everything unsettled of `topic` again: what has not started is dropped, held ids sleep. */
+  connectionLost(topic: string): void {
+    for (const known of this.#live.values()) {
+      if (known instanceof BatchEntry) known.askWhenQuiet &&= known.id.topic !== topic;
       const records = known instanceof BatchEntry ? [...known.records.values()] : [known];
-      for (const record of records) if (record.state === 'waiting') this.giveBack(record);
+      for (const record of records)
+        if (record.state === 'waiting' && record.message.id.topic === topic) this.giveBack(record);
     }
     for (const { id, dueMs } of this.#tracker.takeAll()) {
-      if (id.batchSize > 1) continue; // its due times stay in the BatchEntry
-      this.#sleepers.set(formatMessageId(id), dueMs);
-      if (this.#sleepers.size <= MAX_SLEEPERS) continue;
-      const oldest = this.#sleepers.keys().next();
-      if (oldest.done !== true) this.#sleepers.delete(oldest.value);
+      if (id.topic !== topic) this.#tracker.add(id, dueMs);
+      // Of a batch entry the due times stay in the BatchEntry.
+      else if (id.batchSize <= 1) this.#sleepers.add(id, { dueMs, kept: undefined });
     }
+  }
+
+  /** Kept in place until its connection was lost: the payload goes, what is due for it stays. */
+  sleep(record: DeliveryRecord): void {
+    const { history, probes, pending, dueMs } = record;
+    this.giveBack(record);
+    this.#sleepers.add(record.message.id, { dueMs, kept: { history, probes, pending } });
   }
 
   close(): void {
@@ -154,13 +165,17 @@ export class DeliveryRegistry {
     if (this.#acknowledged.has(id, this.#clock.now())) return COPY_OF_ACKNOWLEDGED;
     this.#answered(id);
     if (this.#tracker.isPending(id)) return COPY_OF_HELD;
-    if (this.#sleepers.size > 0 && this.#sleepsOn(id)) return COPY_OF_HELD;
+    const sleeper = this.#sleepers.wake(id);
+    if (sleeper !== undefined && sleeper.kept === undefined && sleeper.dueMs > this.#clock.now()) {
+      this.#tracker.add(id, sleeper.dueMs);
+      return COPY_OF_HELD;
+    }
     if (id.batchSize > 1) {
       const batch = new BatchEntry(id);
       this.#live.set(id, batch);
-      return this.#newInBatch(batch, message);
+      return this.#newInBatch(batch, message, sleeper);
     }
-    const record = new DeliveryRecord(message, this.histories.get(id));
+    const record = this.#newRecord(message, sleeper);
     this.#live.set(id, record);
     return record;
   }
@@ -170,17 +185,6 @@ export class DeliveryRegistry {
     if (this.#tracker.size === 0) return;
     const entry = { ...id, batchIndex: -1 };
     if (this.#tracker.has(entry) && !this.#tracker.isPending(entry)) this.#tracker.acknowledge(entry);
-  }
-
-  /** A held id whose copy came over a new connection: not due means it is held on. */
-  #sleepsOn(id: MessageId): boolean {
-    const key = formatMessageId(id);
-    const dueMs = this.#sleepers.get(key);
-    if (dueMs === undefined) return false;
-    this.#sleepers.delete(key);
-    if (dueMs <= this.#clock.now()) return false;
-    this.#tracker.add(id, dueMs);
-    return true;
   }
 
   #admitToBatch(batch: BatchEntry, message: ReceivedMessage): Arrival {
@@ -195,11 +199,17 @@ export class DeliveryRegistry {
       return COPY_OF_HELD;
     }
     batch.holds.delete(index);
-    return this.#newInBatch(batch, message);
+    return this.#newInBatch(batch, message, this.#sleepers.wake(message.id));
   }
 
-  #newInBatch(batch: BatchEntry, message: ReceivedMessage): DeliveryRecord {
+  #newRecord(message: ReceivedMessage, sleeper: Sleeper | undefined): DeliveryRecord {
     const record = new DeliveryRecord(message, this.histories.get(message.id));
+    if (sleeper?.kept !== undefined) Object.assign(record, sleeper.kept, { dueMs: sleeper.dueMs });
+    return record;
+  }
+
+  #newInBatch(batch: BatchEntry, message: ReceivedMessage, sleeper: Sleeper | undefined): DeliveryRecord {
+    const record = this.#newRecord(message, sleeper);
     batch.records.set(message.id.batchIndex, record);
     this.#quietBatches.delete(batch);
     return record;

@@ -1,19 +1,18 @@
 // Runs a delivery: decode, plugins, handler, and whatever comes of it as one Outcome. It never rejects: a throw, a
 // time limit, a payload that cannot be read and a value that is no Outcome all have their outcome. It settles nothing.
 import type { ErrorCode } from '../core/errors.js';
-import { PulseworkError, describeValue, toError } from '../core/errors.js';
+import { PulseworkError, containRejection, describeValue, toError } from '../core/errors.js';
 import type { Delivery } from '../core/delivery.js';
-import type { ErrorRule, Outcome } from '../core/outcome.js';
-import { isOutcome, retry, undecodable } from '../core/outcome.js';
-import { outcomeProblem } from '../core/settlement.js';
+import type { Outcome } from '../core/outcome.js';
+import { isOutcome, outcomeProblem, retry, undecodable } from '../core/outcome.js';
 import { withoutPartition } from '../core/topic-name.js';
 import type { Clock } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
 import { Deadlines } from './deadlines.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan } from './handler-plan.js';
-import { HandlerRun } from './handler-run.js';
-import { Undecodable, readPayload } from './payload.js';
+import { HandlerRun, deliveryOf } from './handler-run.js';
+import { Undecodable, isPromiseLike, readPayload } from './payload.js';
 import type { PluginHost } from './plugin-host.js';
 
 /** How a run ended; undefined when a drain cut it short, which is no failure and has no outcome. */
@@ -50,19 +49,15 @@ export class Dispatcher {
 
   /** A promise only where the schema, a plugin or the handler gave one. undefined: a drain interrupted the run. */
   run(record: DeliveryRecord): RunResult | Promise<RunResult> {
-    const reader = this.#plan.readers.get(withoutPartition(record.message.id.topic));
-    if (reader === undefined) return retry(new Error(`no payload reader for topic ${record.message.id.topic}`));
-    let payload: unknown;
+    const run = new HandlerRun();
+    let result: unknown;
     try {
-      payload = readPayload(record.message.payload, reader);
+      result = this.#readAndHandle(record, run);
+      if (!isPromiseLike(result)) return this.#outcomeOf(result);
     } catch (error) {
       return this.#outcomeOfError(error);
     }
-    if (!(payload instanceof Promise)) return this.#runOn(record, payload);
-    return payload.then(
-      (value: unknown) => this.#runOn(record, value),
-      (error: unknown) => this.#outcomeOfError(error),
-    );
+    return this.#timeouts === undefined ? this.#finish(run, result) : this.#finishInTime(run, result, this.#timeouts);
   }
 
   /** Tells every run to end, with `reason` on its signal. */
@@ -75,17 +70,21 @@ export class Dispatcher {
     this.#abandonments?.clear();
   }
 
-  #runOn(record: DeliveryRecord, payload: unknown): RunResult | Promise<RunResult> {
+  /** The handler's result, a promise of it, or an outcome where the payload cannot be read. Throws what they throw. */
+  #readAndHandle(record: DeliveryRecord, run: HandlerRun): unknown {
+    const { topic } = record.message.id;
+    const reader = this.#plan.readers.get(topic) ?? this.#plan.readers.get(withoutPartition(topic));
+    if (reader === undefined) throw new Error(`no payload reader for topic ${topic}`);
+    const payload = readPayload(record.message.payload, reader);
+    if (isPromiseLike(payload)) return Promise.resolve(payload).then((value) => this.#handle(record, value, run));
+    return this.#handle(record, payload, run);
+  }
+
+  #handle(record: DeliveryRecord, payload: unknown, run: HandlerRun): unknown {
     if (payload instanceof Undecodable) return undecodable(payload.error);
-    const run = new HandlerRun(record, this.#plan, payload);
-    let result: unknown;
-    try {
-      result = this.#run(run);
-    } catch (error) {
-      return this.#outcomeOfError(error);
-    }
-    if (!isPromiseLike(result)) return this.#outcomeOf(result);
-    return this.#timeouts === undefined ? this.#finish(run, result) : this.#finishInTime(run, result, this.#timeouts);
+    // It was told to end while its payload was being read: there is nothing to interrupt.
+    if (run.interruption !== undefined) throw run.interruption;
+    return this.#run(deliveryOf(record, this.#plan, payload, run));
   }
 
   async #finish(run: HandlerRun, result: PromiseLike<unknown>): Promise<RunResult> {
@@ -117,6 +116,8 @@ export class Dispatcher {
         resolve(timedOut());
       };
       let deadline = timeouts.add(() => {
+        // A run that a drain has cut short is not late: it has no outcome at all.
+        if (run.interruption !== undefined) return;
         run.interrupt(this.#timeoutError());
         deadline = this.#abandonments?.add(abandon) ?? deadline;
       });
@@ -162,30 +163,24 @@ export class Dispatcher {
   /** The first rule that matches the error decides; without one it is a retry. */
   #outcomeOfError(thrown: unknown): Outcome {
     const error = toError(thrown);
-    const rule = this.#plan.onError.find(({ errorClass }) => error instanceof errorClass);
-    return rule === undefined ? retry(error) : this.#applyRule(rule, error);
-  }
-
-  #applyRule(rule: ErrorRule, error: Error): Outcome {
     const failed = (message: string, cause: unknown): Outcome =>
       retry(new PulseworkError('POLICY_FAILED', message, { cause }));
     try {
+      const rule = this.#plan.onError.find(({ errorClass }) => error instanceof errorClass);
+      if (rule === undefined) return retry(error);
       const outcome: unknown = rule.outcome(error as never);
       if (isOutcome(outcome) && outcomeProblem(outcome) === undefined) return outcome;
+      containRejection(outcome);
       return failed(
         `the onError rule for ${rule.errorClass.name} must return an outcome, got ${describeValue(outcome)}`,
         error,
       );
     } catch (ruleError) {
-      return failed(`the onError rule for ${rule.errorClass.name} threw: ${toError(ruleError).message}`, error);
+      return failed(`an onError rule threw: ${toError(ruleError).message}`, error);
     }
   }
 }
 
 function hasCode(error: Error | undefined, code: ErrorCode): boolean {
   return error instanceof PulseworkError && error.code === code;
-}
-
-function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
 }

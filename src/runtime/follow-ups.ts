@@ -1,6 +1,6 @@
 // The messages that follow from an outcome: each gets an id that is the same on every repeat, the correlation id of
 // what it follows from, and leaves only for topics that the handler declared.
-import { PulseworkError, toError } from '../core/errors.js';
+import { PulseworkError, isRefusedForGood, toError } from '../core/errors.js';
 import type { OutgoingMessage } from '../core/message.js';
 import { formatMessageId } from '../core/message-id.js';
 import type { Clock } from '../ports/clock.js';
@@ -8,6 +8,7 @@ import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan } from './handler-plan.js';
 import { encodeMessage } from './message-encoder.js';
 import type { PendingPublish, PendingSettlement } from './pending-settlement.js';
+import type { PortCalls } from './port-calls.js';
 import type { PublishFailure, Publishers } from './publishers.js';
 
 export class FollowUps {
@@ -15,12 +16,22 @@ export class FollowUps {
   readonly #publishers: Publishers;
   readonly #fullName: (name: string) => string;
   readonly #clock: Clock;
+  readonly #calls: PortCalls;
 
-  constructor(plan: HandlerPlan, publishers: Publishers, fullName: (name: string) => string, clock: Clock) {
+  constructor(
+    plan: HandlerPlan,
+    parts: {
+      readonly publishers: Publishers;
+      readonly fullName: (name: string) => string;
+      readonly clock: Clock;
+      readonly calls: PortCalls;
+    },
+  ) {
     this.#plan = plan;
-    this.#publishers = publishers;
-    this.#fullName = fullName;
-    this.#clock = clock;
+    this.#publishers = parts.publishers;
+    this.#fullName = parts.fullName;
+    this.#clock = parts.clock;
+    this.#calls = parts.calls;
   }
 
   /** Publishes `messages` and waits for every receipt. Progress stays in `pending`, so that a repeat goes on from it. */
@@ -30,9 +41,12 @@ export class FollowUps {
     pending: PendingSettlement,
   ): Promise<PublishFailure | undefined> {
     try {
-      pending.publishes ??= await Promise.all(messages.map((message, index) => this.#prepare(record, message, index)));
+      pending.publishes ??= await this.#calls.run('encoding follow-ups', () =>
+        Promise.all(messages.map((message, index) => this.#prepare(record, message, index))),
+      );
     } catch (error) {
-      return { kind: 'refused', error: toError(error) };
+      // A schema that throws or never ends is a fault of the program, not of the message.
+      return { kind: isRefusedForGood(error) ? 'refused' : 'own-code', error: toError(error) };
     }
     return this.#publishers.publishAll(pending.publishes);
   }

@@ -91,7 +91,7 @@ function checkErrorRules(rules: unknown, check: OptionChecker): void {
     return check.problem(`"onError" must be a list of on(ErrorClass, outcome), got ${describeValue(rules)}`);
   for (const rule of rules as readonly unknown[]) {
     const { errorClass, outcome } = (typeof rule === 'object' && rule !== null ? rule : {}) as Record<string, unknown>;
-    if (typeof errorClass === 'function' && typeof outcome === 'function') continue;
+    if (isErrorClass(errorClass) && typeof outcome === 'function') continue;
     check.problem(`"onError" takes results of on(ErrorClass, outcome), got ${describeValue(rule)}`);
   }
 }
@@ -125,4 +125,10 @@ function checkTopicOptions(options: HandlerOptions, fullName: (name: string) => 
     if (isTopic(topic)) checkTopicName(topic.name, fullName, check);
     else check.problem(`"publishes" takes results of topic(), got ${describeValue(topic)}`);
   }
+}
+
+function isErrorClass(value: unknown): boolean {
+  if (typeof value !== 'function') return false;
+  const prototype: unknown = (value as { prototype?: unknown }).prototype;
+  return prototype === Error.prototype || prototype instanceof Error;
 }

@@ -1,74 +1,86 @@
 // One lane per key (or partition), where order is asked for: the head owns its lane until it is settled, and what
 // comes later on the same key waits behind it. Other keys go on.
-import type { Ordering } from '../core/settlement.js';
+import type { MessageKey } from '../core/message.js';
+import type { Ordering } from '../core/subscription-spec.js';
 import type { DeliveryRecord } from './delivery-record.js';
-
-interface Lane {
-  readonly waiting: DeliveryRecord[];
-}
 
 export class Lanes {
   readonly #ordering: Ordering;
-  readonly #lanes = new Map<string, Lane>();
-  #longest = 0;
+  readonly #maxWaiting: number;
+  /** Who waits behind the head of each lane; the head itself is not among them. */
+  readonly #lanes = new Map<string, DeliveryRecord[]>();
+  #fullLanes = 0;
+  #waitingBytes = 0;
 
-  constructor(ordering: Ordering) {
+  /** @param maxWaiting messages behind a head at which its lane is full. */
+  constructor(ordering: Ordering, maxWaiting: number) {
     this.#ordering = ordering;
+    this.#maxWaiting = maxWaiting;
   }
 
-  /** Messages waiting in the fullest lane. */
-  get longest(): number {
-    return this.#longest;
+  /** Whether any lane has as many waiting as it may. */
+  get full(): boolean {
+    return this.#fullLanes > 0;
+  }
+
+  /** Payload bytes of everything that waits behind a head. */
+  get waitingBytes(): number {
+    return this.#waitingBytes;
   }
 
   /** True when the record may run now: it owns its lane, or needs none. Otherwise it waits in the lane. */
   enter(record: DeliveryRecord): boolean {
     const key = this.#keyOf(record);
     if (key === undefined) return true;
-    const lane = this.#lanes.get(key);
-    if (lane === undefined) {
-      this.#lanes.set(key, { waiting: [] });
+    const waiting = this.#lanes.get(key);
+    if (waiting === undefined) {
+      this.#lanes.set(key, []);
       return true;
     }
-    lane.waiting.push(record);
-    this.#longest = Math.max(this.#longest, lane.waiting.length);
+    waiting.push(record);
+    this.#waitingBytes += record.payloadBytes;
+    if (waiting.length === this.#maxWaiting) this.#fullLanes++;
     return false;
   }
 
   /** The head is settled. Gives the record that owns the lane now, undefined when none waits. */
   leave(record: DeliveryRecord): DeliveryRecord | undefined {
     const key = this.#keyOf(record);
-    const lane = key === undefined ? undefined : this.#lanes.get(key);
-    if (key === undefined || lane === undefined) return undefined;
-    const full = lane.waiting.length === this.#longest;
-    // Records that were given back while they waited are no longer anybody's head.
-    let next = lane.waiting.shift();
-    while (next?.state === 'gone') next = lane.waiting.shift();
+    const waiting = key === undefined ? undefined : this.#lanes.get(key);
+    if (key === undefined || waiting === undefined) return undefined;
+    if (waiting.length === this.#maxWaiting) this.#fullLanes--;
+    const next = waiting.shift();
     if (next === undefined) this.#lanes.delete(key);
-    if (full) this.#longest = this.#measure();
+    else this.#waitingBytes -= next.payloadBytes;
     return next;
   }
 
-  /** Takes out everything that waits behind a head. */
-  takeWaiting(): DeliveryRecord[] {
-    const waiting = [...this.#lanes.values()].flatMap((lane) => lane.waiting.splice(0));
-    this.#longest = 0;
-    return waiting;
-  }
-
-  #measure(): number {
-    let longest = 0;
-    for (const lane of this.#lanes.values()) longest = Math.max(longest, lane.waiting.length);
-    return longest;
+  /** Takes out what waits behind a head and matches. */
+  removeWaiting(matches: (record: DeliveryRecord) => boolean): DeliveryRecord[] {
+    const removed: DeliveryRecord[] = [];
+    for (const [key, waiting] of this.#lanes) {
+      const kept = waiting.filter((record) => !matches(record));
+      if (kept.length === waiting.length) continue;
+      removed.push(...waiting.filter(matches));
+      if (waiting.length >= this.#maxWaiting && kept.length < this.#maxWaiting) this.#fullLanes--;
+      this.#lanes.set(key, kept);
+    }
+    for (const record of removed) this.#waitingBytes -= record.payloadBytes;
+    return removed;
   }
 
   /** A message without a key has no order to keep. */
   #keyOf({ message }: DeliveryRecord): string | undefined {
     if (this.#ordering === 'none') return undefined;
     if (this.#ordering === 'partition') return message.id.topic;
-    const { orderingKey, key } = message;
-    if (orderingKey !== undefined) return `b${Buffer.from(orderingKey).toString('base64')}`;
-    if (key === undefined) return undefined;
-    return typeof key === 'string' ? `t${key}` : `b${Buffer.from(key).toString('base64')}`;
+    const key = message.orderingKey ?? message.key;
+    return key === undefined ? undefined : keyText(key);
   }
+}
+
+/** The same for a text and for its bytes, as brokers hash them: one character per byte. */
+function keyText(key: MessageKey): string {
+  if (typeof key !== 'string') return Buffer.from(key).toString('latin1');
+  // eslint-disable-next-line no-control-regex -- ASCII is what this asks for
+  return /^[\x00-\x7f]*$/.test(key) ? key : Buffer.from(key).toString('latin1');
 }

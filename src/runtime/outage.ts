@@ -26,9 +26,10 @@ export class Outage {
     return this.#probe === record;
   }
 
-  /** `record` found `dependency` down. The first to find it is the probe. */
-  down(dependency: string, record: DeliveryRecord): void {
-    if (this.#probe !== undefined && this.#probe.state !== 'gone') return;
+  /** A kept `record` found `dependency` down, or nothing down. The first to find it is the probe, while it is kept here. */
+  found(dependency: string | undefined, record: DeliveryRecord): void {
+    if (record.state !== 'kept') return this.isProbe(record) ? this.end() : undefined;
+    if (dependency === undefined || this.#probe !== undefined) return;
     this.#probe = record;
     this.#dependency = dependency;
     this.#pauses.set('outage', true);
@@ -36,7 +37,11 @@ export class Outage {
 
   /** A run ended: the probe's tells whether the dependency is back. */
   probed(record: DeliveryRecord, outcome: Outcome): void {
-    if (this.#probe !== record || outcome.kind === 'dependency-down') return;
+    if (this.#probe === record && outcome.kind !== 'dependency-down') this.end();
+  }
+
+  /** Also when the connection was lost: the probe may be another process's by then. */
+  end(): void {
     this.#probe = undefined;
     this.#dependency = undefined;
     this.#pauses.set('outage', false);

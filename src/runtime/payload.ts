@@ -1,7 +1,7 @@
 // From bytes to a checked payload and back: codec first, then the Standard Schema. A payload that does not pass is
 // a fact about the message (Undecodable); a schema that throws is a fault of the program and thrown on.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import { PulseworkError, toError } from '../core/errors.js';
+import { PulseworkError, containRejection, toError } from '../core/errors.js';
 import type { PayloadReader } from './handler-plan.js';
 
 /** Enough to see what is wrong; a list of ten thousand bad items must not become the dead letter. */
@@ -22,13 +22,20 @@ export function readPayload(bytes: Uint8Array | null, reader: PayloadReader): un
   if (bytes !== null) {
     try {
       value = reader.codec.decode(bytes);
+      containRejection(value);
+      if (isPromiseLike(value)) throw new TypeError('a codec must decode at once, it gave a promise');
     } catch (error) {
       return new Undecodable(`payload is not valid ${reader.codec.name}: ${toError(error).message}`, error);
     }
   }
   if (reader.schema === undefined) return value;
   const result = reader.schema['~standard'].validate(value);
-  return result instanceof Promise ? result.then(checked) : checked(result);
+  return isPromiseLike(result) ? Promise.resolve(result).then(checked) : checked(result);
+}
+
+/** Also of other libraries: a schema may give any thenable. */
+export function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
 }
 
 function checked(result: StandardSchemaV1.Result<unknown>): unknown {

@@ -12,6 +12,8 @@ export interface PendingSettlement {
   readonly startedMs: number;
   /** What is to be published before the acknowledgement; undefined until it is encoded. */
   publishes: PendingPublish[] | undefined;
+  /** The broker refused the dead letter for good: a drain does not wait for it. */
+  refused: boolean;
   /** Calls that failed so far: the wait before the next grows with it. */
   failures: number;
 }

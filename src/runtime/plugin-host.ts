@@ -1,5 +1,5 @@
 // Plugins in their order: wrappers composed once, observers called one by one and contained.
-import { toError } from '../core/errors.js';
+import { containRejection, toError } from '../core/errors.js';
 import type { Delivery } from '../core/delivery.js';
 import type { Outcome } from '../core/outcome.js';
 import type { Logger } from '../ports/logger.js';
@@ -12,6 +12,8 @@ type Publish = (request: PublishRequest) => Promise<void>;
 export class PluginHost {
   readonly #plugins: readonly Plugin[];
   readonly #logger: Logger;
+  /** Those whose `onStart` succeeded: only they are told of the end. */
+  readonly #started: Plugin[] = [];
   readonly #settledObservers: readonly Plugin[];
   readonly #deadLetterObservers: readonly Plugin[];
 
@@ -23,6 +25,11 @@ export class PluginHost {
     this.#deadLetterObservers = plugins.filter((plugin) => plugin.onDeadLettered !== undefined);
   }
 
+  /** Whether any plugin stands around publishes. */
+  get wrapsPublish(): boolean {
+    return this.#plugins.some((plugin) => plugin.aroundPublish !== undefined);
+  }
+
   /** Whether any plugin wants to know of settlements. */
   get observesSettlements(): boolean {
     return this.#settledObservers.length + this.#deadLetterObservers.length > 0;
@@ -32,26 +39,39 @@ export class PluginHost {
   wrapHandler(run: Run): Run {
     return this.#plugins.reduceRight<Run>((inner, plugin) => {
       const around = plugin.aroundHandler?.bind(plugin);
-      return around === undefined
-        ? inner
-        : (delivery) =>
-            around(
-              delivery,
-              once(plugin, () => inner(delivery)),
-            );
+      if (around === undefined) return inner;
+      return async (delivery) => {
+        const next = new NextCall(plugin, 'aroundHandler', () => inner(delivery));
+        try {
+          return await around(delivery, () => next.run());
+        } finally {
+          next.end();
+        }
+      };
     }, run);
   }
 
   wrapPublish(publish: Publish): Publish {
     return this.#plugins.reduceRight<Publish>((inner, plugin) => {
       const around = plugin.aroundPublish?.bind(plugin);
-      return around === undefined ? inner : (request) => around(request, inner);
+      if (around === undefined) return inner;
+      return async (request) => {
+        const next = new NextCall(plugin, 'aroundPublish', inner);
+        try {
+          await around(request, (passed) => next.run(passed));
+        } finally {
+          next.end();
+        }
+      };
     }, publish);
   }
 
   /** @throws what the first failing `onStart` threw: a runtime must not run without a plugin it was given. */
   async start(): Promise<void> {
-    for (const plugin of this.#plugins) await plugin.onStart?.();
+    for (const plugin of this.#plugins) {
+      await plugin.onStart?.();
+      this.#started.push(plugin);
+    }
   }
 
   settled(report: SettlementReport): void {
@@ -62,17 +82,18 @@ export class PluginHost {
   }
 
   async drain(): Promise<void> {
-    for (const plugin of this.#plugins) await this.#containAsync(plugin, 'onDrain', () => plugin.onDrain?.());
+    for (const plugin of this.#started) await this.#containAsync(plugin, 'onDrain', () => plugin.onDrain?.());
   }
 
   async close(): Promise<void> {
-    for (const plugin of this.#plugins.toReversed())
+    for (const plugin of this.#started.toReversed())
       await this.#containAsync(plugin, 'onClose', () => plugin.onClose?.());
   }
 
-  #contain(plugin: Plugin, hook: string, call: () => void): void {
+  /** Observers are not awaited; one that gives a promise all the same must not end the process by its rejection. */
+  #contain(plugin: Plugin, hook: string, call: () => unknown): void {
     try {
-      call();
+      containRejection(call(), (error) => this.#report(plugin, hook, error));
     } catch (error) {
       this.#report(plugin, hook, error);
     }
@@ -91,51 +112,27 @@ export class PluginHost {
   }
 }
 
-/** A second `next()` would run a handler twice for one delivery. */
-function once<T>(plugin: Plugin, next: () => T): () => T {
-  let called = false;
-  return () => {
-    if (called) throw new Error(`plugin "${plugin.name}" called next() twice in aroundHandler`);
-    called = true;
-    return next();
-  };
-}
+/** A plugin's `next`: once, and only while the hook runs. Later or twice would run a handler, or send, again. */
+class NextCall<A extends unknown[], T> {
+  readonly #plugin: Plugin;
+  readonly #hook: string;
+  readonly #next: (...args: A) => T;
+  #over: 'called twice' | 'called after its hook had ended' | undefined;
 
-/**
- * Plugins so that each stands after those it names in `after`, else as listed.
- * Problems (duplicate, missing or circular names) are sentences for the ConfigurationError of the start.
- */
-export function orderPlugins(plugins: readonly Plugin[]): {
-  readonly ordered: readonly Plugin[];
-  readonly problems: readonly string[];
-} {
-  const byName = new Map<string, Plugin>();
-  const problems: string[] = [];
-  for (const plugin of plugins) {
-    if (typeof (plugin.name as unknown) !== 'string' || plugin.name === '') problems.push('a plugin needs a "name"');
-    else if (byName.has(plugin.name))
-      problems.push(`two plugins are named ${JSON.stringify(plugin.name)}; names must be unique`);
-    byName.set(plugin.name, plugin);
+  constructor(plugin: Plugin, hook: string, next: (...args: A) => T) {
+    this.#plugin = plugin;
+    this.#hook = hook;
+    this.#next = next;
   }
-  const ordered: Plugin[] = [];
-  const visit = (plugin: Plugin, path: readonly string[]): void => {
-    if (ordered.includes(plugin)) return;
-    if (path.includes(plugin.name)) {
-      problems.push(
-        `plugins wait for each other: ${[...path.slice(path.indexOf(plugin.name)), plugin.name].join(' after ')}`,
-      );
-      return;
-    }
-    for (const name of plugin.after ?? []) {
-      const earlier = byName.get(name);
-      if (earlier === undefined)
-        problems.push(
-          `plugin ${JSON.stringify(plugin.name)} must stand after ${JSON.stringify(name)}, which is not there`,
-        );
-      else visit(earlier, [...path, plugin.name]);
-    }
-    if (!ordered.includes(plugin)) ordered.push(plugin);
-  };
-  for (const plugin of plugins) visit(plugin, []);
-  return { ordered, problems: [...new Set(problems)] };
+
+  run(...args: A): T {
+    if (this.#over !== undefined)
+      throw new Error(`plugin "${this.#plugin.name}": next() of ${this.#hook} was ${this.#over}`);
+    this.#over = 'called twice';
+    return this.#next(...args);
+  }
+
+  end(): void {
+    this.#over = 'called after its hook had ended';
+  }
 }

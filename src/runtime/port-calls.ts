@@ -8,6 +8,8 @@ export class PortCalls {
   readonly #deadlines: Deadlines;
   readonly #timeoutMs: number;
 
+  #closed = false;
+
   constructor(clock: Clock, timeoutMs: number) {
     this.#deadlines = new Deadlines(clock, timeoutMs);
     this.#timeoutMs = timeoutMs;
@@ -15,8 +17,9 @@ export class PortCalls {
 
   /** The answer of `call`, or CALL_TIMED_OUT. A `call` that throws at once rejects like one that rejects. */
   run<T>(what: string, call: () => Promise<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(this.#over(what));
     return new Promise<T>((resolve, reject) => {
-      const deadline = this.#deadlines.add(() => reject(this.#timedOut(what)));
+      const deadline = this.#deadlines.add(() => reject(this.#closed ? this.#over(what) : this.#timedOut(what)));
       const answered = (settle: () => void): void => {
         deadline.remove();
         settle();
@@ -32,9 +35,19 @@ export class PortCalls {
     });
   }
 
-  /** No call times out any more: what still runs is abandoned by its caller. */
+  /** Whether the runtime has closed: nothing reaches the broker any more. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** No call is made or times out any more: what is still unsettled is back at the broker. */
   close(): void {
-    this.#deadlines.clear();
+    this.#closed = true;
+    this.#deadlines.expireAll();
+  }
+
+  #over(what: string): PulseworkError {
+    return new PulseworkError('ALREADY_CLOSED', `${what}: the runtime is closed`);
   }
 
   #timedOut(what: string): PulseworkError {

@@ -1,15 +1,15 @@
 // The producers of a runtime, one per topic, opened at first use and kept. A publish says how it ended as a value:
 // the Settler decides by it, and a plugin's failure is told from a broker's.
-import { isRefusedForGood, toError } from '../core/errors.js';
+import { isClosed, isRefusedForGood, toError } from '../core/errors.js';
 import type { PublishRequest } from '../ports/plugin.js';
 import type { Publisher, Transport } from '../ports/transport.js';
 import type { PendingPublish } from './pending-settlement.js';
 import type { PluginHost } from './plugin-host.js';
 import type { PortCalls } from './port-calls.js';
 
-/** `passing`: the same call may succeed later. `refused`: it never will. `plugin`: a plugin's own code threw. */
+/** `passing`: the same call may succeed later. `refused`: it never will. `own-code`: a plugin or a schema threw. */
 export interface PublishFailure {
-  readonly kind: 'passing' | 'refused' | 'plugin';
+  readonly kind: 'passing' | 'refused' | 'own-code';
   readonly error: Error;
 }
 
@@ -31,7 +31,13 @@ export class Publishers {
    */
   async publishAll(publishes: readonly PendingPublish[]): Promise<PublishFailure | undefined> {
     const open = publishes.filter((publish) => publish.receipt === undefined);
-    const results = await Promise.all(open.map((publish) => this.#publish(publish)));
+    const results: (PublishFailure | undefined)[] = [];
+    if (this.#plugins.wrapsPublish) {
+      // A plugin may take its time: only one after the other keeps the order.
+      for (const publish of open) results.push(await this.#publish(publish));
+    } else {
+      results.push(...(await Promise.all(open.map((publish) => this.#publish(publish)))));
+    }
     const failures = results.filter((result) => result !== undefined);
     return failures.find((failure) => failure.kind !== 'passing') ?? failures[0];
   }
@@ -55,30 +61,43 @@ export class Publishers {
     );
   }
 
+  /** A plugin that swallows a failure, does not wait for it or does not pass the message on must not make it look sent. */
   async #publish(publish: PendingPublish): Promise<PublishFailure | undefined> {
+    let sending: Promise<void> | undefined;
     let transportError: unknown;
-    const send = this.#plugins.wrapPublish(async (request) => {
-      try {
-        await this.#send(request, publish);
-      } catch (error) {
-        transportError = error;
-        throw error;
-      }
+    const send = this.#plugins.wrapPublish((request) => {
+      sending = this.#send(request, publish);
+      sending.catch((error: unknown) => (transportError = error));
+      return sending;
     });
+    let thrown: unknown = new Error('a plugin did not let the message through');
     try {
       await send({ topic: publish.topic, message: publish.message });
+      await sending;
+      if (publish.receipt !== undefined) return undefined;
     } catch (error) {
-      const kind = error !== transportError ? 'plugin' : isRefusedForGood(error) ? 'refused' : 'passing';
-      return { kind, error: toError(error) };
+      thrown = error;
     }
-    return undefined;
+    const kind = thrown !== transportError ? 'own-code' : isRefusedForGood(thrown) ? 'refused' : 'passing';
+    return { kind, error: toError(thrown) };
   }
 
-  /** @throws what the transport threw. */
+  /** @throws what the transport threw. A publisher that was closed under us is opened anew by the next try. */
   async #send({ topic, message }: PublishRequest, publish: PendingPublish): Promise<void> {
     const publisher = await this.#publisher(topic);
     const sequenceId = (publish.sequenceId ??= publisher.nextSequenceId());
-    publish.receipt = await this.#calls.run(`publishing to ${topic}`, () => publisher.publish(message, sequenceId));
+    try {
+      publish.receipt = await this.#calls.run(`publishing to ${topic}`, () => publisher.publish(message, sequenceId));
+    } catch (error) {
+      if (isClosed(error)) this.#forget(topic, publish);
+      throw error;
+    }
+  }
+
+  /** Another producer counts its own sequence ids. */
+  #forget(topic: string, publish: PendingPublish): void {
+    this.#open.delete(topic);
+    publish.sequenceId = undefined;
   }
 
   /** One producer per topic; a failed opening is forgotten, so that the next publish tries again. */

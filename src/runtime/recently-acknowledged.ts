@@ -19,7 +19,7 @@ export class RecentlyAcknowledged {
 
   add(entry: EntryPosition, nowMs: number): void {
     if (this.#windowMs === 0) return;
-    if (nowMs - this.#currentSinceMs > this.#windowMs || this.#current.size >= MAX_PER_GENERATION) {
+    if (Math.abs(nowMs - this.#currentSinceMs) > this.#windowMs || this.#current.size >= MAX_PER_GENERATION) {
       this.#previous = this.#current;
       this.#current = new EntryMap<number>();
       this.#currentSinceMs = nowMs;
@@ -29,7 +29,8 @@ export class RecentlyAcknowledged {
 
   has(entry: EntryPosition, nowMs: number): boolean {
     const acknowledgedMs = this.#current.get(entry) ?? this.#previous.get(entry);
-    return acknowledgedMs !== undefined && nowMs - acknowledgedMs <= this.#windowMs;
+    // A clock that was set back must not stretch the window.
+    return acknowledgedMs !== undefined && Math.abs(nowMs - acknowledgedMs) <= this.#windowMs;
   }
 
   clear(): void {

@@ -105,7 +105,11 @@ export function runtimeOptionProblems(options: RuntimeOptions): readonly string[
   const check = new OptionChecker('runtime');
   if (!check.object('options', options)) return check.problems;
   check.unknownOptions(options, OPTION_NAMES);
-  if (!isTransport(options.transport)) check.problem('"transport" must be a transport, e.g. embedded()');
+  check.methods('transport', options.transport ?? null, ['subscribe', 'publisher', 'close'], 'e.g. embedded()');
+  check.methods('clock', options.clock, ['now', 'setTimer'], 'e.g. systemClock');
+  check.methods('logger', options.logger, ['debug', 'info', 'warn', 'error'], 'e.g. consoleLogger()');
+  check.methods('telemetry', options.telemetry, ['onSettled'], 'see the port Telemetry');
+  if (typeof options.resolve !== 'function') check.methods('resolve', options.resolve, ['resolve'], 'or a function');
   if (!Array.isArray(options.handlers) || options.handlers.length === 0)
     check.problem('"handlers" must list at least one handler');
   const namespace = options.namespace === undefined ? undefined : namespaceProblem(options.namespace);
@@ -120,10 +124,6 @@ export function runtimeOptionProblems(options: RuntimeOptions): readonly string[
   return check.problems;
 }
 
-function isTransport(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && typeof (value as Partial<Transport>).subscribe === 'function';
-}
-
 /** A logger that throws must not decide about a message. */
 function safeLogger(logger: Logger): Logger {
   const safe = (level: 'debug' | 'info' | 'warn' | 'error'): Logger['info'] => {
@@ -136,7 +136,13 @@ function safeLogger(logger: Logger): Logger {
     };
   };
   return {
-    isEnabled: (level) => logger.isEnabled?.(level) ?? true,
+    isEnabled: (level) => {
+      try {
+        return logger.isEnabled?.(level) ?? true;
+      } catch {
+        return true;
+      }
+    },
     debug: safe('debug'),
     info: safe('info'),
     warn: safe('warn'),

@@ -1,6 +1,8 @@
 // The runtime: opens every subscription or none, runs handlers until it is told to drain, and closes everything.
 import { ConfigurationError, PulseworkError, toError } from '../core/errors.js';
+import { OptionChecker } from '../core/options.js';
 import type { Topic } from '../core/topic.js';
+import type { Subscription } from '../ports/transport.js';
 import type { HandlerResolver } from './handler-classes.js';
 import { resolverOf } from './handler-classes.js';
 import { Lifecycle } from './lifecycle.js';
@@ -74,7 +76,7 @@ export class Runtime {
     return this.#runners.map((runner) => runner.health());
   }
 
-  /** @throws PulseworkError TOPIC_NOT_FOUND when no handler has this subscription on this topic. */
+  /** @throws PulseworkError SUBSCRIPTION_NOT_FOUND when no handler has this subscription on this topic. */
   subscription(subscription: string, topic: string): SubscriptionHandle {
     const name = this.#plan.fullName(topic);
     const runner = this.#runners.find(
@@ -82,7 +84,7 @@ export class Runtime {
     );
     if (runner !== undefined) return runner;
     throw new PulseworkError(
-      'TOPIC_NOT_FOUND',
+      'SUBSCRIPTION_NOT_FOUND',
       `no handler has subscription ${JSON.stringify(subscription)} on topic ${name}`,
     );
   }
@@ -105,6 +107,9 @@ export class Runtime {
   drain(options: { readonly deadlineMs?: number | undefined } = {}): Promise<DrainReport> {
     if (this.#draining !== undefined) return this.#draining;
     this.#lifecycle.require('drain()', 'running');
+    const check = new OptionChecker('drain');
+    check.durationMs('deadlineMs', options.deadlineMs, { infinite: true });
+    check.throwIfAny();
     this.#lifecycle.move('draining');
     return (this.#draining = this.#drain(options.deadlineMs ?? this.#plan.options.drainDeadlineMs));
   }
@@ -150,13 +155,19 @@ export class Runtime {
   async #open(plan: StartPlan['plans'][number]): Promise<void> {
     const { options, fullName } = this.#plan;
     const what = `subscription ${JSON.stringify(plan.spec.subscription)} on ${plan.spec.topics.join(', ')}`;
+    let opening: Promise<Subscription> | undefined;
     try {
-      const subscription = await this.#calls.run(`opening ${what}`, () => options.transport.subscribe(plan.spec));
+      const subscription = await this.#calls.run(
+        `opening ${what}`,
+        () => (opening = options.transport.subscribe(plan.spec)),
+      );
       const shared = { options, plugins: this.#plugins, publishers: this.#publishers, calls: this.#calls, fullName };
       this.#runners.push(
         new SubscriptionRunner(plan, subscription, { ...shared, onFatal: (error) => this.#stopFor(plan.name, error) }),
       );
     } catch (error) {
+      // One that opens after its time limit belongs to nobody.
+      void opening?.then((late) => late.close()).catch(() => undefined);
       throw startFailed(`handler ${JSON.stringify(plan.name)} cannot start: ${what}`, error);
     }
   }
@@ -171,8 +182,7 @@ export class Runtime {
   async #drain(deadlineMs: number): Promise<DrainReport> {
     const { logger } = this.#plan.options;
     logger.info('runtime drains', { deadlineMs });
-    const quiet = Promise.all(this.#runners.map((runner) => runner.drain()));
-    await this.#plugins.drain();
+    const quiet = Promise.all([this.#plugins.drain(), ...this.#runners.map((runner) => runner.drain())]);
     const complete = await this.#within(quiet, deadlineMs);
     if (!complete) {
       const reason = new PulseworkError(
@@ -212,12 +222,15 @@ export class Runtime {
   /** Closes what is open, in the reverse order of opening. What fails to close is logged and passed over. */
   async #closeAll(): Promise<void> {
     const { transport } = this.#plan.options;
-    for (const runner of this.#runners.toReversed())
-      await this.#closing(`subscription ${runner.plan.spec.subscription}`, () => runner.close());
+    await Promise.all(
+      this.#runners.map((runner) =>
+        this.#closing(`subscription ${runner.plan.spec.subscription}`, () => runner.close()),
+      ),
+    );
     await this.#closing('publishers', () => this.#publishers.close());
     await this.#closing('transport', () => this.#calls.run('closing the transport', () => transport.close()));
-    await this.#closing('resolver', () => this.#resolver.close());
-    await this.#plugins.close();
+    await this.#closing('resolver', () => this.#calls.run('closing the resolver', () => this.#resolver.close()));
+    await this.#closing('plugins', () => this.#calls.run('closing the plugins', () => this.#plugins.close()));
     this.#calls.close();
   }
 

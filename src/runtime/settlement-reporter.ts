@@ -1,6 +1,6 @@
 // Tells log, telemetry and plugins of each settlement: one structured line, one report. What observers throw is
 // contained: watching a message must not change what happens to it.
-import { PulseworkError, toError } from '../core/errors.js';
+import { PulseworkError, containRejection, toError } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
 import { formatMessageId } from '../core/message-id.js';
 import type { Failure, Outcome } from '../core/outcome.js';
@@ -36,10 +36,11 @@ export class SettlementReporter {
     const report = this.#report(record, pending);
     if (logged) this.#log(level, report);
     plugins.settled(report);
+    const failed = (error: Error): void => logger.error('telemetry failed', { hook: 'onSettled', error });
     try {
-      telemetry?.onSettled(report);
+      containRejection(telemetry?.onSettled(report) as unknown, failed);
     } catch (error) {
-      logger.error('telemetry failed', { hook: 'onSettled', error: toError(error) });
+      failed(toError(error));
     }
   }
 

@@ -2,7 +2,7 @@
 // changes: publish, await every receipt, then acknowledge. Whatever fails on the way leaves the message with the
 // broker, and the settlement goes on from where it stood.
 import { exponentialBackoff } from '../core/backoff.js';
-import { PulseworkError, toError } from '../core/errors.js';
+import { isClosed, toError } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
 import type { Outcome } from '../core/outcome.js';
 import { publishRefused, retry } from '../core/outcome.js';
@@ -63,7 +63,7 @@ export class Settler {
   /** Settles a run that ended with `outcome`. Never rejects. */
   settle(record: DeliveryRecord, outcome: Outcome, startedMs: number): Promise<Disposition> {
     const settlement = this.#decide(record, outcome);
-    return this.#perform(record, { outcome, settlement, startedMs, publishes: undefined, failures: 0 });
+    return this.#perform(record, { outcome, settlement, startedMs, publishes: undefined, refused: false, failures: 0 });
   }
 
   /** Goes on with a settlement whose call failed. Never rejects. */
@@ -131,8 +131,8 @@ export class Settler {
     } catch (error) {
       return this.#again(record, pending, 'acknowledging', toError(error), REPEAT_BACKOFF);
     }
-    reporter.settled(record, pending);
     registry.settled(record);
+    reporter.settled(record, pending);
     return SETTLED;
   }
 
@@ -143,7 +143,8 @@ export class Settler {
   ): Promise<Disposition> {
     const failure = await this.#options.deadLetters.publish(record, settlement, pending);
     if (failure === undefined) return this.#acknowledge(record, pending);
-    const backoff = failure.kind === 'refused' ? REFUSED_BACKOFF : REPEAT_BACKOFF;
+    pending.refused = failure.kind === 'refused';
+    const backoff = pending.refused ? REFUSED_BACKOFF : REPEAT_BACKOFF;
     return this.#again(record, pending, 'publishing the dead letter', failure.error, backoff);
   }
 
@@ -179,8 +180,8 @@ export class Settler {
     error: Error,
     backoff: typeof REPEAT_BACKOFF,
   ): Disposition {
-    const { registry, reporter, random } = this.#options;
-    if (error instanceof PulseworkError && error.code === 'ALREADY_CLOSED') {
+    const { registry, reporter, random, calls } = this.#options;
+    if (calls.closed || (call === 'acknowledging' && isClosed(error))) {
       registry.giveBack(record);
       return GIVEN_BACK;
     }

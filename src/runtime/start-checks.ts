@@ -9,7 +9,7 @@ import type { ClassHandlers } from './handler-classes.js';
 import { readHandlerClass } from './handler-classes.js';
 import type { HandlerPlan } from './handler-plan.js';
 import { checkConflicts, checkDeadLetterLoop, checkNames, planHandler, topicResolver } from './handler-plan.js';
-import { orderPlugins } from './plugin-host.js';
+import { orderPlugins } from './plugin-order.js';
 import type { ResolvedRuntimeOptions, RuntimeOptions } from './runtime-options.js';
 import { resolveRuntimeOptions, runtimeOptionProblems } from './runtime-options.js';
 
@@ -25,25 +25,30 @@ export interface StartPlan {
 /** @throws ConfigurationError with every problem found. */
 export function planStart(given: RuntimeOptions): StartPlan {
   const ownProblems = runtimeOptionProblems(given);
-  if (ownProblems.length > 0 && !Array.isArray((given as Partial<RuntimeOptions> | undefined)?.handlers)) {
-    throw new ConfigurationError(ownProblems);
-  }
+  if (typeof (given as unknown) !== 'object') throw new ConfigurationError(ownProblems);
+  const { handlers, transport, plugins = [], topics } = given as Partial<RuntimeOptions>;
+  // With these unusable there is nothing to check handlers and plugins with.
+  const usable = Array.isArray(handlers) && Array.isArray(plugins) && typeof transport === 'object';
+  if (!usable || (topics !== undefined && typeof topics !== 'function')) throw new ConfigurationError(ownProblems);
   const options = resolveRuntimeOptions(given);
   const problems = [...ownProblems];
   const fullName = topicResolver(options.topics, options.namespace);
   const { definitions, classes } = collectHandlers(given.handlers, problems);
-  for (const definition of definitions) problems.push(...handlerProblems(definition, fullName, options.transport));
-  const { ordered, problems: pluginProblems } = orderPlugins(options.plugins);
-  problems.push(...pluginProblems);
-  if (problems.length > 0) throw new ConfigurationError(problems);
-
   const { environment } = options;
   const suffix = Math.floor(environment.random() * 0x7fffffff).toString(36);
   const consumerName = (handler: string): string => `${handler}@${environment.host}:${environment.processId}-${suffix}`;
-  const plans = definitions.map((definition) =>
-    planHandler(definition, { fullName, redelivery: options.redelivery, consumerName }),
-  );
-  checkTogether(plans);
+  const plans: HandlerPlan[] = [];
+  for (const definition of definitions) {
+    const own = handlerProblems(definition, fullName, options.transport);
+    problems.push(...own);
+    // One with problems has no plan; the others are still checked against each other.
+    if (own.length === 0)
+      plans.push(planHandler(definition, { fullName, redelivery: options.redelivery, consumerName }));
+  }
+  problems.push(...problemsTogether(plans));
+  const { ordered, problems: pluginProblems } = orderPlugins(options.plugins);
+  problems.push(...pluginProblems);
+  if (problems.length > 0) throw new ConfigurationError(problems);
   return { options, plans, classes, plugins: ordered, fullName };
 }
 
@@ -67,7 +72,7 @@ function collectHandlers(
   return { definitions, classes };
 }
 
-function checkTogether(plans: readonly HandlerPlan[]): void {
+function problemsTogether(plans: readonly HandlerPlan[]): readonly string[] {
   const check = new OptionChecker();
   checkNames(plans, check);
   checkConflicts(plans, check);
@@ -76,7 +81,7 @@ function checkTogether(plans: readonly HandlerPlan[]): void {
     checkDeadLetterLoop(plan, own);
     check.problems.push(...own.problems);
   }
-  check.throwIfAny();
+  return check.problems;
 }
 
 function isDefinition(handler: unknown): handler is HandlerDefinition {

@@ -1,5 +1,5 @@
 // One handler on one open subscription: wires the parts of a message's journey and owns their end.
-import { TransportError } from '../core/errors.js';
+import { isClosed } from '../core/errors.js';
 import type { Subscription } from '../ports/transport.js';
 import { ConsumerLoop } from './consumer-loop.js';
 import { DeadLetterPublisher } from './dead-letter-publisher.js';
@@ -47,7 +47,18 @@ export class SubscriptionRunner {
     this.#calls = calls;
     this.pauses = new Pauses(plan.name, logger, subscription);
     this.#outage = new Outage(this.pauses);
-    this.#registry = new DeliveryRegistry({ clock, duplicateWindowMs, redeliver: (ids) => this.#redeliver(ids) });
+    this.#registry = new DeliveryRegistry({
+      clock,
+      duplicateWindowMs,
+      redeliver: (ids) => this.#redeliver(ids),
+      onReleased: () => this.#loop.pump(),
+      onRequestFailed: (error, ids) =>
+        logger.warn('asking for redelivery failed; it is asked again', {
+          handler: plan.name,
+          deliveries: ids.length,
+          error,
+        }),
+    });
     this.#dispatcher = new Dispatcher({ plan, plugins, clock, logger, onAbandoned: (count) => this.#abandoned(count) });
     this.#deadLetters = new DeadLetterPublisher({
       plan,
@@ -61,7 +72,7 @@ export class SubscriptionRunner {
       plan,
       subscription,
       registry: this.#registry,
-      followUps: new FollowUps(plan, publishers, fullName, clock),
+      followUps: new FollowUps(plan, { publishers, fullName, clock, calls }),
       deadLetters: this.#deadLetters,
       calls,
       reporter: new SettlementReporter({ plan, plugins, telemetry, logger, clock }),
@@ -85,21 +96,15 @@ export class SubscriptionRunner {
   }
 
   health(): SubscriptionHealth {
-    const degraded = this.#deadLetters.degraded;
+    const reason = this.#degradedBy();
     const pausedBy = this.pauses.reasons;
+    const working = reason !== undefined ? 'degraded' : pausedBy.length > 0 ? 'paused' : 'running';
     return {
       handler: this.plan.name,
       subscription: this.plan.spec.subscription,
       topics: this.plan.spec.topics,
-      state:
-        this.#drained !== undefined
-          ? 'draining'
-          : degraded !== undefined || this.pauses.has('abandoned-runs')
-            ? 'degraded'
-            : pausedBy.length > 0
-              ? 'paused'
-              : 'running',
-      reason: degraded,
+      state: this.#drained === undefined ? working : 'draining',
+      reason,
       pausedBy,
       dependencyDown: this.#outage.dependency,
       running: this.#loop.running,
@@ -131,10 +136,14 @@ export class SubscriptionRunner {
       await this.#calls.run('asking for redelivery', () => this.#subscription.redeliver(ids));
     } catch (error) {
       // A closed subscription has given them back: there is nothing left to ask for.
-      if (!(error instanceof TransportError && error.code === 'ALREADY_CLOSED')) throw error;
-    } finally {
-      this.#loop.pump();
+      if (!isClosed(error)) throw error;
     }
+  }
+
+  #degradedBy(): string | undefined {
+    if (this.#loop.ended) return 'the subscription ended by itself; nothing more is received';
+    if (this.pauses.has('abandoned-runs')) return 'more handlers than "concurrency" did not end in time';
+    return this.#deadLetters.degraded;
   }
 
   /** More handlers that did not end than may run at a time: taking more would only add to them. */

@@ -5,10 +5,14 @@ import type { Clock, Timer } from '../ports/clock.js';
 /** Node's timers take a signed 32-bit delay; a longer one would fire at once. */
 const MAX_NODE_DELAY_MS = 2 ** 31 - 1;
 
-/** Wall-clock `now()`; timers run on the monotonic clock, so that a change of the wall clock moves none of them. */
+/**
+ * `now()` is the wall time at which the process started plus what has passed since: a wall clock that is set while the
+ * process runs moves neither due times nor timers.
+ */
 export const systemClock: Clock = {
-  now: () => Date.now(),
+  now: () => Math.floor(performance.timeOrigin + performance.now()),
   setTimer: (delayMs, run) => new SystemTimer(delayMs, run),
+  nextTurn: (run) => void setImmediate(run),
 };
 
 class SystemTimer implements Timer {

@@ -32,6 +32,11 @@ export class FakeClock implements Clock {
     };
   }
 
+  /** Runs with the timers that are due now: in the next `advanceBy`, also of 0. */
+  nextTurn(run: () => void): void {
+    this.setTimer(0, run);
+  }
+
   /** Due times of the timers that are set, in milliseconds from now. */
   get pendingTimers(): readonly number[] {
     return this.#timers.map((timer) => timer.dueMs - this.#nowMs);

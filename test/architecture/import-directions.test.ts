@@ -23,6 +23,10 @@ const RULES: Readonly<Record<string, Rule>> = {
     parts: ['src/broker', 'src/redelivery', 'src/system', 'src/ports', 'src/core'],
     packages: [],
   },
+  'src/transports/wire': {
+    parts: ['src/redelivery', 'src/system', 'src/ports', 'src/core'],
+    packages: ['node:', 'lz4-wasm-nodejs', 'snappyjs', '@bokuweb/zstd-wasm'],
+  },
   'src/testing': {
     parts: [
       'src/transports/embedded',
@@ -38,6 +42,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   // Entry points re-export the parts they stand for.
   'src/index.ts': { parts: ['src/runtime', 'src/redelivery', 'src/system', 'src/ports', 'src/core'], packages: [] },
   'src/embedded.ts': { parts: ['src/transports/embedded', 'src/broker'], packages: [] },
+  'src/wire.ts': { parts: ['src/transports/wire'], packages: [] },
   'src/testing.ts': { parts: ['src/testing'], packages: [] },
   // Sugar: sees what a user sees. Only the entry point for inversify loads inversify.
   'decorators/inversify.ts': { parts: ['src/index.ts'], packages: ['inversify'] },

@@ -13,6 +13,10 @@ export class CountingClock implements Clock {
     return systemClock.now();
   }
 
+  nextTurn(run: () => void): void {
+    systemClock.nextTurn(run);
+  }
+
   setTimer(delayMs: number, run: () => void): Timer {
     const timer = systemClock.setTimer(delayMs, () => {
       this.#pending.delete(counted);

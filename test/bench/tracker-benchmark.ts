@@ -7,8 +7,8 @@ const BARE_HEAP = 'bare binary heap';
 
 export const trackerBenchmark: Benchmark = {
   name: 'tracker',
-  processes: 3,
-  rounds: 3,
+  processes: 2,
+  rounds: 2,
   variants: [
     {
       name: BARE_HEAP,

@@ -19,7 +19,8 @@ export class VariantProcess {
   /** @param root where the compiled code is. Resolves when the variant is warm. */
   static async start(root: string, benchmark: string, variant: string): Promise<VariantProcess> {
     const child = fork(join(root, 'test', 'bench', 'child.js'), [benchmark, variant], {
-      execArgv: ['--expose-gc', '--enable-source-maps'],
+      // A profile of the parent alone would tell nothing: `node --cpu-prof` is meant for the children.
+      execArgv: ['--expose-gc', ...process.execArgv.filter((flag) => flag.startsWith('--cpu-prof'))],
       // Nothing but the report may reach standard output.
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });

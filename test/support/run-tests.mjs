@@ -1,5 +1,7 @@
 // `npm test`: the type check (type tests included), then all tests. Output ends with vitest's summary and one line,
 // `N passed, N failed, N skipped`. `npm test -- NAME` runs the test files whose path contains NAME.
+// Integration tests run on PULSAR_URL, on the broker of `npm run pulsar:up`, or on one that is started for the run where
+// Java and Maven are found; else they are skipped, or fail with PULSEWORK_REQUIRE_BROKER=1.
 import process from 'node:process';
 import { parseCLI, startVitest } from 'vitest/node';
 import { ROOT, TYPE_CHECK, runStep } from './step.mjs';
@@ -15,9 +17,19 @@ await startVitest('test', filter, { ...options, watch: false, reporters: ['defau
 
 const problems = summary.problems({ wholeSuite });
 if (!typesHold) problems.push('the type check failed: see the top of this output');
-for (const line of [...summary.skipLines(), ...problems.map((problem) => `failed: ${problem}`)]) console.log(line);
+for (const line of [...oneForAllWithoutBroker(summary.skipLines()), ...problems.map((problem) => `failed: ${problem}`)])
+  console.log(line);
 
 // What fails a run without being a test counts as a failed one: the last line alone must tell whether all is well.
 const { passed, failed, skipped } = summary.counts;
 console.log(`${passed} passed, ${failed + problems.length} failed, ${skipped} skipped`);
 if (problems.length > 0 || failed > 0) process.exitCode = 1;
+
+/** Whatever needs a broker that is not there is skipped for one reason: one line tells it. */
+function oneForAllWithoutBroker(lines) {
+  const withoutBroker = lines.filter((line) => line.includes(': no broker: '));
+  if (withoutBroker.length < 2) return lines;
+  const reason = withoutBroker[0].split(': no broker: ')[1];
+  const told = `skipped: ${withoutBroker.length} integration tests: no broker: ${reason}`;
+  return [...lines.filter((line) => !withoutBroker.includes(line)), told];
+}

@@ -25,7 +25,8 @@ export class EmbeddedSubscription implements Subscription {
   /** Messages that may lie here per topic; at least 1 unless `prefetch` is 0. */
   #share = 0;
   #connection = 0;
-  #state: SubscriptionState['state'] = 'lost';
+  /** By full topic name, partitions one by one. */
+  readonly #states = new Map<string, SubscriptionState['state']>();
   #report: (state: SubscriptionState) => void = () => undefined;
   #reconnect: Timer | undefined;
   #paused = false;
@@ -96,7 +97,7 @@ export class EmbeddedSubscription implements Subscription {
       throw new PulseworkError('CONFIGURATION_INVALID', `onState needs a function, got ${describeValue(report)}`);
     }
     this.#report = report;
-    report({ connection: this.#connection, state: this.#state });
+    for (const [topic, state] of this.#states) report({ topic, connection: this.#connection, state });
   }
 
   async close(): Promise<void> {
@@ -115,7 +116,7 @@ export class EmbeddedSubscription implements Subscription {
     const links = new Map<string, TopicLink>();
     const owner = {
       arrived: (link: TopicLink, messages: readonly ReceivedMessage[]) => this.#arrived(link, messages),
-      activeChanged: () => this.#activeChanged(),
+      activeChanged: (link: TopicLink) => this.#changeState(link.topic, link.active === true ? 'active' : 'standby'),
       disconnected: (link: TopicLink) => {
         if (this.#links.get(link.topic) === link) this.#connectAgain();
       },
@@ -133,7 +134,7 @@ export class EmbeddedSubscription implements Subscription {
     this.#links = links;
     this.#share = prefetch === 0 ? 0 : Math.max(1, Math.floor(prefetch / links.size));
     this.#connection += 1;
-    this.#changeState('connected');
+    for (const topic of topics) this.#changeState(topic, 'connected');
     this.#grantAll();
   }
 
@@ -147,7 +148,7 @@ export class EmbeddedSubscription implements Subscription {
   #connectAgain(): void {
     if (this.#closed) return;
     this.#disconnect();
-    this.#changeState('lost');
+    for (const topic of this.#states.keys()) this.#changeState(topic, 'lost');
     try {
       this.#connect();
     } catch {
@@ -238,17 +239,11 @@ export class EmbeddedSubscription implements Subscription {
     }
   }
 
-  /** Failover over several topics: active while any of them is. */
-  #activeChanged(): void {
-    const active = [...this.#links.values()].some((link) => link.active === true);
-    this.#changeState(active ? 'active' : 'standby');
-  }
-
-  #changeState(state: SubscriptionState['state']): void {
-    if (this.#state === state && state !== 'connected') return;
-    this.#state = state;
+  #changeState(topic: string, state: SubscriptionState['state']): void {
+    if (this.#states.get(topic) === state && state !== 'connected') return;
+    this.#states.set(topic, state);
     try {
-      this.#report({ connection: this.#connection, state });
+      this.#report({ topic, connection: this.#connection, state });
     } catch (error) {
       // Not the broker's fault: it surfaces as an uncaught error, and the broker goes on.
       queueMicrotask(() => {

@@ -9,7 +9,7 @@ import { partitionOf } from '../../core/topic-name.js';
 /** What a link tells its subscription. */
 export interface LinkOwner {
   arrived(link: TopicLink, messages: readonly ReceivedMessage[]): void;
-  activeChanged(): void;
+  activeChanged(link: TopicLink): void;
   disconnected(link: TopicLink): void;
 }
 
@@ -73,7 +73,7 @@ export class TopicLink implements ConsumerSink {
 
   activeChanged(active: boolean): void {
     this.active = active;
-    this.#owner.activeChanged();
+    this.#owner.activeChanged(this);
   }
 
   disconnected(): void {
@@ -96,8 +96,8 @@ export class TopicLink implements ConsumerSink {
       },
       // A copy: a handler that changes its bytes must not change what is delivered again.
       payload: payload === null ? null : this.#pool.copy(payload),
-      key: message?.key,
-      orderingKey: message?.orderingKey,
+      key: message?.key instanceof Uint8Array ? this.#pool.copy(message.key) : message?.key,
+      orderingKey: message?.orderingKey && this.#pool.copy(message.orderingKey),
       properties: message?.properties ?? {},
       eventTimeMs: message?.eventTimeMs,
       deliverAtMs: message?.deliverAtMs,

@@ -11,7 +11,7 @@ describe('state and seek', () => {
     const subscription = await new TestTransport().subscribe();
     const states: SubscriptionState[] = [];
     subscription.onState((state) => states.push(state));
-    expect(states).toEqual([{ connection: 1, state: 'connected' }]);
+    expect(states).toEqual([{ topic: 'persistent://public/default/orders', connection: 1, state: 'connected' }]);
   });
 
   it('reports who is active on Failover', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Plugin, PublishRequest } from '../../../src/index.js';
+import type { MessageOptions, Plugin, PublishRequest } from '../../../src/index.js';
 import { defineHandler, retry, seconds, success, topic } from '../../../src/index.js';
 import { World, payloadOf } from '../../support/runtime-world.js';
 
@@ -38,9 +38,9 @@ describe('runtime.publisher', () => {
     expect(({} as Record<string, unknown>)['odd']).toBeUndefined();
   });
 
-  it.each([
+  it.each<readonly [string, { id: string }, MessageOptions, RegExp]>([
     ['a payload that does not match', { id: 5 as never }, {}, /payload does not match its schema: id/],
-    ['an unknown option', { id: 'a' }, { kee: 'x' }, /unknown option "kee", did you mean "key"\?/],
+    ['an unknown option', { id: 'a' }, { kee: 'x' } as MessageOptions, /unknown option "kee", did you mean "key"\?/],
     ['a key that is no text', { id: 'a' }, { key: null as never }, /"key" must be a text or bytes, got null/],
     ['an invalid date', { id: 'a' }, { eventTime: new Date(NaN) }, /"eventTime" must be a valid Date/],
     ['two delivery times', { id: 'a' }, { deliverAt: new Date(5), deliverAfterMs: 5 }, /not both/],
@@ -173,7 +173,7 @@ describe('plugins', () => {
     await world.clock.advanceBy(0);
     expect(runs).toBe(1);
     expect((await world.deadLetters('orders', 's'))[0]!.properties['pulsework-reason']).toContain(
-      'called next() twice',
+      'next() of aroundHandler was called twice',
     );
   });
 

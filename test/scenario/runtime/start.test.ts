@@ -88,7 +88,7 @@ describe('what is wrong with the options', () => {
     const problems = await problemsOf({ transport: undefined as never, handelrs: [], handlers: [] } as never);
     expect(problems).toEqual([
       'runtime: unknown option "handelrs", did you mean "handlers"?',
-      'runtime: "transport" must be a transport, e.g. embedded()',
+      'runtime: "transport" must have the methods subscribe, publisher, close (e.g. embedded()), got null',
       'runtime: "handlers" must list at least one handler',
     ]);
   });

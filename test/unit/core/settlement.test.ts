@@ -5,6 +5,7 @@ import {
   defer,
   dependencyDown,
   fatal,
+  outcomeProblem,
   poison,
   publishRefused,
   retry,
@@ -13,8 +14,9 @@ import {
   success,
   undecodable,
 } from '../../../src/core/outcome.js';
-import type { Ordering, Settlement, SettlementFacts } from '../../../src/core/settlement.js';
-import { outcomeProblem, probeDelayMs, redeliveryStrategy, settlementFor } from '../../../src/core/settlement.js';
+import type { Settlement, SettlementFacts } from '../../../src/core/settlement.js';
+import { probeDelayMs, redeliveryStrategy, settlementFor } from '../../../src/core/settlement.js';
+import type { Ordering } from '../../../src/core/subscription-spec.js';
 import { SUBSCRIPTION_TYPES } from '../../../src/core/subscription-spec.js';
 import { topic } from '../../../src/core/topic.js';
 
@@ -142,7 +144,9 @@ describe('probes of a dependency that is down', () => {
     [1_000, 5, 32_000],
     [1_000, 6, 60_000],
     [1_000, 5_000, 60_000],
-    [0, 5, 0],
+    [0, 0, 1],
+    [0, 5, 32],
+    [0, 2_000, 60_000],
     [90_000, 3, 90_000],
   ])('asked to wait %i ms, probe %i waits %i ms', (delayMs, probes, waits) => {
     expect(probeDelayMs(delayMs, probes)).toBe(waits);

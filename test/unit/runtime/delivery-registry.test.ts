@@ -15,6 +15,8 @@ beforeEach(() => {
   registry = new DeliveryRegistry({
     clock,
     duplicateWindowMs: WINDOW_MS,
+    onReleased: () => undefined,
+    onRequestFailed: () => undefined,
     redeliver: async (ids) => void asked.push(...ids.map((id) => `${id.entryId}`)),
   });
 });
@@ -77,6 +79,8 @@ describe('copies', () => {
     registry = new DeliveryRegistry({
       clock,
       duplicateWindowMs: WINDOW_MS,
+      onReleased: () => undefined,
+      onRequestFailed: () => undefined,
       redeliver: (ids) =>
         new Promise((_, reject) => {
           asked.push(...ids.map((id) => `${id.entryId}`));
@@ -127,7 +131,7 @@ describe('a lost connection', () => {
     const held = admitNew(message(3));
     fail(held);
     registry.hold(held, clock.now() + 1_000);
-    registry.connectionLost();
+    registry.connectionLost('persistent://public/default/t');
     await clock.advanceBy(500);
     expect(waiting.state).toBe('gone');
     expect(registry.admit(message(1, {}, 0, 2))).toBeInstanceOf(DeliveryRecord);
@@ -141,7 +145,7 @@ describe('a lost connection', () => {
     const held = admitNew(message(3));
     fail(held);
     registry.hold(held, clock.now() + 100);
-    registry.connectionLost();
+    registry.connectionLost('persistent://public/default/t');
     await clock.advanceBy(10_000);
     expect(asked).toEqual([]);
     expect(admitNew(message(3, {}, 0, 2)).attempt).toBe(2);
@@ -150,7 +154,7 @@ describe('a lost connection', () => {
   it('keeps the failures seen of what was kept in place', () => {
     const kept = admitNew(message(1));
     fail(kept);
-    registry.connectionLost();
+    registry.connectionLost('persistent://public/default/t');
     expect(admitNew(message(1, {}, 0, 2)).attempt).toBe(2);
   });
 });

@@ -1,11 +1,11 @@
 // What a lost connection does to deliveries that are kept here: they may wait, they may not stop anything for ever.
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Delivery, HandlerOptions, Outcome } from '../../src/index.js';
-import { defer, defineHandler, dependencyDown, poison, retry, seconds, success, topic } from '../../src/index.js';
-import { embedded } from '../../src/embedded.js';
-import { World } from '../support/runtime-world.js';
-import type { CutSubscription } from './cut-transport.js';
-import { CutTransport } from './cut-transport.js';
+import type { Delivery, HandlerOptions, Outcome } from '../../../src/index.js';
+import { defer, defineHandler, dependencyDown, poison, retry, seconds, success, topic } from '../../../src/index.js';
+import { embedded } from '../../../src/embedded.js';
+import { World } from '../../support/runtime-world.js';
+import type { CutSubscription } from '../../support/cut-transport.js';
+import { CutTransport } from '../../support/cut-transport.js';
 
 let world: World;
 let cut: CutTransport;
@@ -145,7 +145,7 @@ describe('a connection lost', () => {
     expect(runs).toContain('2#1');
   });
 
-  it('by somebody else\'s seek while a dependency is down does not pause the subscription for ever', async () => {
+  it("by somebody else's seek while a dependency is down does not pause the subscription for ever", async () => {
     // The same on the embedded transport alone: a seek disconnects every consumer of the subscription.
     let down = true;
     await world.start({
@@ -171,6 +171,40 @@ describe('a connection lost', () => {
     await operator.seek('earliest');
     await operator.close();
     down = false;
+    await world.clock.advanceBy(seconds(3_600));
+    expect(world.backlog('orders', 's')).toBe(0);
+  });
+
+  it('while the probe itself runs and finds its dependency down does not pause the subscription for ever', async () => {
+    // It ends over a connection that is gone: it cannot be the probe any longer, its copy must be let in.
+    let down = true;
+    const { link } = await start(async () => {
+      const outcome = down ? dependencyDown('db') : success();
+      await new Promise<void>((resolve) => world.clock.setTimer(100, resolve));
+      return outcome;
+    });
+    await world.publish('orders', 1);
+    await world.clock.advanceBy(50);
+    await link.cut();
+    await world.clock.advanceBy(100);
+    down = false;
+    await link.open();
+    await world.clock.advanceBy(seconds(3_600));
+    expect(world.backlog('orders', 's')).toBe(0);
+  });
+
+  it('while the probe waits for a slot does not pause the subscription for ever', async () => {
+    // Paused by the operator, the probe that is due waits; it is dropped with its connection and the outage must end.
+    let down = true;
+    const { runtime, link } = await start(() => (down ? dependencyDown('db') : success()));
+    await world.publish('orders', 1);
+    await world.clock.advanceBy(0);
+    runtime.subscription('s', 'orders').pause();
+    await world.clock.advanceBy(seconds(5));
+    down = false;
+    await link.cut();
+    await link.open();
+    runtime.subscription('s', 'orders').resume();
     await world.clock.advanceBy(seconds(3_600));
     expect(world.backlog('orders', 's')).toBe(0);
   });

@@ -33,7 +33,7 @@ export class CutTransport {
       },
       close: () => inner.close(),
       subscribe: async (spec) => {
-        const link = new CutSubscription(() => inner.subscribe(spec));
+        const link = new CutSubscription(spec.topics, () => inner.subscribe(spec));
         await link.open();
         this.links.push(link);
         return link;
@@ -43,6 +43,7 @@ export class CutTransport {
 }
 
 export class CutSubscription implements Subscription {
+  readonly #topics: readonly string[];
   readonly #subscribe: () => Promise<Subscription>;
   #inner: Subscription | undefined;
   #connection = 0;
@@ -53,7 +54,9 @@ export class CutSubscription implements Subscription {
   /** The next acknowledgement is done, its answer is lost together with the connection. */
   loseNextAnswer = false;
 
-  constructor(subscribe: () => Promise<Subscription>) {
+  /** @param topics full names, without partitions. */
+  constructor(topics: readonly string[], subscribe: () => Promise<Subscription>) {
+    this.#topics = topics;
     this.#subscribe = subscribe;
   }
 
@@ -61,14 +64,14 @@ export class CutSubscription implements Subscription {
     this.#inner = await this.#subscribe();
     if (this.#paused) this.#inner.pause();
     this.#connection += 1;
-    this.#report({ connection: this.#connection, state: 'connected' });
+    this.#tell('connected');
     for (const opened of this.#opened.splice(0)) opened();
   }
 
   async cut(): Promise<void> {
     const inner = this.#inner;
     this.#inner = undefined;
-    this.#report({ connection: this.#connection, state: 'lost' });
+    this.#tell('lost');
     await inner?.close();
   }
 
@@ -78,8 +81,12 @@ export class CutSubscription implements Subscription {
       const inner = this.#inner;
       if (inner === undefined) {
         await new Promise<void>((resolve) => {
-          this.#opened.push(resolve);
-          signal.addEventListener('abort', () => resolve(), { once: true });
+          const done = (): void => {
+            signal.removeEventListener('abort', done);
+            resolve();
+          };
+          this.#opened.push(done);
+          signal.addEventListener('abort', done, { once: true });
         });
         continue;
       }
@@ -115,12 +122,16 @@ export class CutSubscription implements Subscription {
   }
   onState(report: Report): void {
     this.#report = report;
-    report({ connection: this.#connection, state: this.#inner === undefined ? 'lost' : 'connected' });
+    this.#tell(this.#inner === undefined ? 'lost' : 'connected');
   }
   async close(): Promise<void> {
     this.#closed = true;
     for (const opened of this.#opened.splice(0)) opened();
     await this.#inner?.close();
+  }
+
+  #tell(state: 'connected' | 'lost'): void {
+    for (const topic of this.#topics) this.#report({ topic, connection: this.#connection, state });
   }
 
   #open(call: string): Subscription {

@@ -1,9 +1,9 @@
 // What user code can hand over or throw must not end the process, nor lose a slot of the subscription.
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Delivery, HandlerOptions, Outcome, RuntimeOptions } from '../../src/index.js';
-import { defineHandler, on, poison, retry, seconds, success, topic } from '../../src/index.js';
-import { World } from '../support/runtime-world.js';
-import { unhandledDuring } from './unhandled.js';
+import type { Delivery, HandlerOptions, Outcome, RuntimeOptions } from '../../../src/index.js';
+import { defineHandler, on, poison, retry, seconds, success, topic } from '../../../src/index.js';
+import { World } from '../../support/runtime-world.js';
+import { unhandledDuring } from '../../support/unhandled.js';
 
 let world: World;
 beforeEach(() => void (world = new World()));
@@ -68,11 +68,20 @@ describe('a handler', () => {
     ['resolves with a revoked proxy', () => new Promise((resolve) => queueMicrotask(() => resolve([revoked()])))],
     ['throws a revoked proxy', throwValue(revoked())],
     ['rejects with a revoked proxy', () => Promise.reject(revokedError())],
-    ['rejects with undefined', () => Promise.reject(undefined as unknown as Error)],
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- what careless code does
+    ['rejects with undefined', () => Promise.reject(undefined)],
     ['throws a revoked proxy of an error', throwValue(revokedError())],
     ['is poison by a revoked proxy of an error', () => poison(new Error('outer', { cause: revokedError() }))],
     ['throws an error whose cause is a revoked proxy', throwValue(new Error('outer', { cause: revoked() }))],
-    ['returns a thenable that answers twice', () => ({ then: (ok: (v: unknown) => void) => (ok(success()), ok(retry())) })],
+    [
+      'returns a thenable that answers twice',
+      () => ({
+        then: (ok: (v: unknown) => void) => {
+          ok(success());
+          ok(retry());
+        },
+      }),
+    ],
     ['returns an outcome of a kind from another version', () => ({ ...success(), kind: 'from-the-future' })],
     ['returns a forged success without messages', () => ({ ...success(), messages: undefined })],
     ['returns a success with a message that is none', () => success(null as never)],
@@ -84,7 +93,9 @@ describe('a handler', () => {
   it('with a rule for something that is no class costs a failed run, not the process', async () => {
     // Start should refuse it by name, or the error path must contain it: `instanceof` throws on an arrow function.
     const rule = on((() => undefined) as never, () => poison('never'));
-    const result = await survive(() => Promise.reject(new Error('x')), { onError: [rule] }).catch((error: unknown) => error);
+    const result = await survive(() => Promise.reject(new Error('x')), { onError: [rule] }).catch(
+      (error: unknown) => error,
+    );
     if (!(result instanceof Error)) expect(result).toEqual(SURVIVED);
   });
 
@@ -162,7 +173,7 @@ describe('an observer', () => {
     const plugin = {
       name: 'p',
       onSettled: () => {
-        throw revoked();
+        throw revokedError();
       },
     };
     await survive(() => (runs++, success()), {}, { plugins: [plugin] });

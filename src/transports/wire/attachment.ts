@@ -1,0 +1,112 @@
+// Keeps something attached to brokers: attaches, and attaches again with backoff whenever it was lost. One attempt at a
+// time, whatever comes meanwhile, so that quick repeated losses neither leak nor double anything.
+import { TransportError } from '../../core/errors.js';
+import { exponentialBackoff } from '../../core/backoff.js';
+import type { Timer } from '../../ports/clock.js';
+import type { ResolvedWireOptions } from './wire-options.js';
+
+export interface AttachmentParts {
+  /** For logs, e.g. `producer of persistent://…`. */
+  readonly subject: string;
+  /** One attempt. What it began must be undone when it throws. */
+  attach(): Promise<void>;
+  /** Whether trying again is pointless once it had been attached before. `failed` is called then. */
+  givesUp(error: unknown): boolean;
+  failed(error: unknown): void;
+}
+
+export class Attachment {
+  readonly #parts: AttachmentParts;
+  readonly #options: ResolvedWireOptions;
+  readonly #backoff;
+  #attempting = false;
+  /** It was lost while an attempt was under way: that attempt may or may not have noticed. */
+  #lostMeanwhile = false;
+  #failures = 0;
+  #timer: Timer | undefined;
+  #closed = false;
+
+  constructor(parts: AttachmentParts, options: ResolvedWireOptions) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#backoff = exponentialBackoff({
+      minMs: options.reconnectMinMs,
+      maxMs: options.reconnectMaxMs,
+      jitter: 'equal',
+    });
+  }
+
+  /**
+   * The first time. What fails for a passing reason is repeated until `operationTimeoutMs` is over; that the place is
+   * taken (CONSUMER_BUSY) is told at once. @throws TransportError of the last attempt.
+   */
+  async open(): Promise<void> {
+    const { clock, operationTimeoutMs } = this.#options;
+    const deadlineMs = clock.now() + operationTimeoutMs;
+    for (;;) {
+      try {
+        await this.#attempt();
+        return;
+      } catch (error) {
+        const waitMs = this.#nextWaitMs();
+        if (this.#closed || isFinalAtFirst(error) || clock.now() + waitMs > deadlineMs) throw error;
+        await new Promise<void>((resolve) => clock.setTimer(waitMs, resolve));
+      }
+    }
+  }
+
+  /** Says that what was attached is attached no more; it is attached again, after a wait. */
+  lost(): void {
+    if (this.#attempting) this.#lostMeanwhile = true;
+    else this.#schedule();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+  }
+
+  async #attempt(): Promise<void> {
+    this.#attempting = true;
+    this.#lostMeanwhile = false;
+    try {
+      await this.#parts.attach();
+      this.#failures = 0;
+    } finally {
+      this.#attempting = false;
+    }
+    if (this.#wasLost()) this.#schedule();
+  }
+
+  #wasLost(): boolean {
+    return this.#lostMeanwhile;
+  }
+
+  #schedule(): void {
+    if (this.#closed) return;
+    this.#timer?.cancel();
+    this.#timer = this.#options.clock.setTimer(this.#nextWaitMs(), () => void this.#again());
+  }
+
+  async #again(): Promise<void> {
+    try {
+      await this.#attempt();
+    } catch (error) {
+      if (this.#closed) return;
+      const givesUp = this.#parts.givesUp(error);
+      this.#options.logger?.warn(`${this.#parts.subject}: could not be attached again`, { error, givesUp });
+      if (givesUp) this.#parts.failed(error);
+      else this.#schedule();
+    }
+  }
+
+  #nextWaitMs(): number {
+    this.#failures += 1;
+    return this.#backoff(this.#failures - 1, this.#options.random);
+  }
+}
+
+function isFinalAtFirst(error: unknown): boolean {
+  if (!(error instanceof TransportError)) return true;
+  return error.code === 'CONSUMER_BUSY' || !error.retriable;
+}

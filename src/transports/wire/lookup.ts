@@ -1,0 +1,84 @@
+// Finds the broker that serves a topic, and how many partitions a topic has. A lookup is also what makes a broker load
+// a topic, so it comes before each attempt to attach to one.
+import { TransportError } from '../../core/errors.js';
+import type { Connection } from './connection.js';
+import type { ConnectionPool } from './connection-pool.js';
+import type { Command, CommandBody } from './protocol/commands.js';
+import { connectionLost, serverError } from './server-errors.js';
+import { hostPortText, parseServiceUrl } from './service-url.js';
+import type { HostPort } from './service-url.js';
+import type { ResolvedWireOptions } from './wire-options.js';
+
+type LookupBody = Omit<CommandBody<'LOOKUP'>, 'requestId'>;
+
+/** Brokers that send a client in a circle are a fault of the cluster, and must not become one of the client. */
+const MAX_REDIRECTS = 20;
+
+export class Lookup {
+  readonly #pool: ConnectionPool;
+  readonly #options: ResolvedWireOptions;
+  /** Lookups under way by topic: equal ones share the answer. */
+  readonly #underWay = new Map<string, Promise<Connection>>();
+
+  constructor(pool: ConnectionPool, options: ResolvedWireOptions) {
+    this.#pool = pool;
+    this.#options = options;
+  }
+
+  /** 0 for a topic without partitions. @throws TransportError TOPIC_NOT_FOUND, CONNECTION_LOST, ... */
+  async partitions(topic: string): Promise<number> {
+    const connection = await this.#pool.toService();
+    const answer = await connection.request('PARTITIONED_METADATA', { topic }, topic);
+    if (answer.name !== 'PARTITIONED_METADATA_RESPONSE') throw unexpected(topic, answer.name);
+    if (answer.body.response === 1) throw serverError(`partitions of ${topic}`, 0, answer.body.message);
+    return answer.body.partitions ?? 0;
+  }
+
+  /** A connection to the broker that serves `topic` now. @throws TransportError */
+  connectionFor(topic: string): Promise<Connection> {
+    const known = this.#underWay.get(topic);
+    if (known !== undefined) return known;
+    const lookup = this.#find(topic).finally(() => this.#underWay.delete(topic));
+    this.#underWay.set(topic, lookup);
+    return lookup;
+  }
+
+  async #find(topic: string): Promise<Connection> {
+    let asked: Connection = await this.#pool.toService();
+    let authoritative = false;
+    for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+      const { listenerName } = this.#options;
+      const body: LookupBody = { topic, authoritative, advertisedListenerName: listenerName };
+      const answer: Command = await asked.request('LOOKUP', body, topic);
+      if (answer.name !== 'LOOKUP_RESPONSE') throw unexpected(topic, answer.name);
+      const { response, message } = answer.body;
+      if (response === 2) throw serverError(`LOOKUP of ${topic}`, 0, message);
+      const broker = this.#brokerOf(topic, answer.body);
+      if (response === 1) return this.#connect(asked, broker, answer.body.proxyThroughServiceUrl === true);
+      authoritative = answer.body.authoritative === true;
+      asked = await this.#pool.to(broker);
+    }
+    const text = `LOOKUP of ${topic}: more than ${MAX_REDIRECTS} redirects`;
+    throw new TransportError('CONNECTION_LOST', text, { retriable: true });
+  }
+
+  #brokerOf(topic: string, { brokerServiceUrl, brokerServiceUrlTls }: CommandBody<'LOOKUP_RESPONSE'>): HostPort {
+    const { tls } = this.#options.serviceUrl;
+    const url = tls ? brokerServiceUrlTls : brokerServiceUrl;
+    const parsed = parseServiceUrl(url);
+    const host = typeof parsed === 'string' || parsed.tls !== tls ? undefined : parsed.hosts[0];
+    if (host !== undefined) return host;
+    throw connectionLost(`LOOKUP of ${topic}: the broker gave no usable ${tls ? 'TLS ' : ''}address, "${url ?? ''}"`);
+  }
+
+  /** Through the proxy that was asked where the broker says so, unless that "proxy" is the broker itself. */
+  async #connect(asked: Connection, broker: HostPort, throughProxy: boolean): Promise<Connection> {
+    const address = hostPortText(broker);
+    if (!throughProxy || asked.target.address === address) return this.#pool.to(broker);
+    return this.#pool.to(asked.target.physical, address);
+  }
+}
+
+function unexpected(topic: string, name: string): TransportError {
+  return connectionLost(`lookup of ${topic}: the broker answered ${name}`);
+}

@@ -1,0 +1,109 @@
+// The codecs of payloads. zlib is Node's own; the others are small packages without native code, loaded when the first
+// message needs them. Every decompression is told the size to expect, so that a small payload cannot blow up.
+import { deflateSync, inflateSync } from 'node:zlib';
+import * as zlib from 'node:zlib';
+import { COMPRESSION_NUMBERS } from './message-metadata.js';
+import type { Compression } from './message-metadata.js';
+import { WireFormatError } from './wire-format-error.js';
+
+export interface CompressionCodec {
+  compress(payload: Uint8Array): Uint8Array;
+  /** @param size of the result, as the producer wrote it. Anything may be thrown for bytes that are not valid. */
+  decompress(payload: Uint8Array, size: number): Uint8Array;
+}
+
+/** Loaded codecs by number, and the loading of those that are under way. */
+const loaded = new Map<number, CompressionCodec>();
+const loading = new Map<number, Promise<CompressionCodec>>();
+
+const LOADERS: Readonly<Record<Exclude<Compression, 'none'>, () => Promise<CompressionCodec>>> = {
+  zlib: async () => ({
+    compress: (payload) => deflateSync(payload),
+    decompress: (payload, size) => inflateSync(payload, { maxOutputLength: Math.max(1, size) }),
+  }),
+  lz4: loadLz4,
+  zstd: loadZstd,
+  snappy: loadSnappy,
+};
+
+/** The codec when it is loaded. @param number of `MessageMetadata.compression`, not 0. */
+export function loadedCodec(number: number): CompressionCodec | undefined {
+  return loaded.get(number);
+}
+
+/** @throws WireFormatError for a number that no codec has. Also fails when the package is not installed. */
+export async function loadCodec(number: number): Promise<CompressionCodec> {
+  const name = compressionName(number);
+  if (name === undefined || name === 'none') throw new WireFormatError(`compression ${number} is not known`);
+  const codec = loading.get(number) ?? LOADERS[name]();
+  loading.set(number, codec);
+  try {
+    loaded.set(number, await codec);
+  } catch (error) {
+    loading.delete(number);
+    throw error;
+  }
+  return codec;
+}
+
+export function compressionName(number: number): Compression | undefined {
+  return (Object.keys(COMPRESSION_NUMBERS) as Compression[]).find((name) => COMPRESSION_NUMBERS[name] === number);
+}
+
+/** @throws WireFormatError when the bytes are not valid or have another size than `size`. */
+export function decompress(codec: CompressionCodec, payload: Uint8Array, size: number): Buffer {
+  let result: Uint8Array;
+  try {
+    result = codec.decompress(payload, size);
+  } catch (error) {
+    throw new WireFormatError(`a payload that cannot be decompressed: ${String(error)}`);
+  }
+  if (result.length !== size) {
+    throw new WireFormatError(`a payload of ${result.length} bytes after decompression, the producer wrote ${size}`);
+  }
+  return Buffer.from(result.buffer, result.byteOffset, result.length);
+}
+
+/** Pulsar stores raw blocks; the package puts the size before the block, least byte first. */
+async function loadLz4(): Promise<CompressionCodec> {
+  const lz4 = await import('lz4-wasm-nodejs');
+  return {
+    compress: (payload) => lz4.compress(payload).subarray(4),
+    decompress: (payload, size) => {
+      const withSize = Buffer.allocUnsafe(payload.length + 4);
+      withSize.writeUInt32LE(size);
+      withSize.set(payload, 4);
+      return lz4.decompress(withSize);
+    },
+  };
+}
+
+/** Node's own from 22.15 on, WebAssembly before. */
+async function loadZstd(): Promise<CompressionCodec> {
+  const { zstdCompressSync, zstdDecompressSync } = zlib as unknown as NodeZstd;
+  if (zstdCompressSync !== undefined && zstdDecompressSync !== undefined) {
+    return {
+      compress: (payload) => zstdCompressSync(payload),
+      decompress: (payload, size) => zstdDecompressSync(payload, { maxOutputLength: Math.max(1, size) }),
+    };
+  }
+  const zstd = await import('@bokuweb/zstd-wasm');
+  await zstd.init();
+  return {
+    compress: (payload) => zstd.compress(payload),
+    decompress: (payload, size) => zstd.decompress(payload, { defaultHeapSize: Math.max(1, size) }),
+  };
+}
+
+interface NodeZstd {
+  readonly zstdCompressSync?: (payload: Uint8Array) => Buffer;
+  readonly zstdDecompressSync?: (payload: Uint8Array, options: { readonly maxOutputLength: number }) => Buffer;
+}
+
+async function loadSnappy(): Promise<CompressionCodec> {
+  const { default: snappy } = await import('snappyjs');
+  return {
+    compress: (payload) => snappy.compress(payload),
+    decompress: (payload, size) => snappy.uncompress(payload, size),
+  };
+}

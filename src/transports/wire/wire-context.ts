@@ -1,0 +1,12 @@
+// What every producer and consumer of one client shares.
+import type { ConnectionPool } from './connection-pool.js';
+import type { Lookup } from './lookup.js';
+import type { ResolvedWireOptions } from './wire-options.js';
+
+export interface WireContext {
+  readonly options: ResolvedWireOptions;
+  readonly pool: ConnectionPool;
+  readonly lookup: Lookup;
+  /** Producer and consumer ids: one counter for the client, so that they are unique on each of its connections. */
+  nextId(): number;
+}

@@ -1,0 +1,44 @@
+// The Transport port over Pulsar's binary protocol: the wire client as the runtime sees it.
+import type { SubscriptionSpec } from '../../core/subscription-spec.js';
+import type { Capability, Publisher, Subscription, Transport } from '../../ports/transport.js';
+import { WireClient } from './wire-client.js';
+import type { WireOptions } from './wire-options.js';
+
+const CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>([
+  'ack-receipts',
+  'cumulative-ack',
+  'redelivery-count',
+  'delayed-delivery',
+  'flow-pause',
+]);
+
+/** A transport on real Pulsar. Nothing is connected before it is needed. @throws ConfigurationError. */
+export function wire(options: WireOptions): WireTransport {
+  return new WireTransport(new WireClient(options));
+}
+
+export class WireTransport implements Transport {
+  readonly name = 'wire';
+  readonly capabilities = CAPABILITIES;
+  readonly client: WireClient;
+
+  constructor(client: WireClient) {
+    this.client = client;
+  }
+
+  get maxMessageBytes(): number {
+    return this.client.maxMessageBytes;
+  }
+
+  subscribe(spec: SubscriptionSpec): Promise<Subscription> {
+    return this.client.subscribe(spec);
+  }
+
+  publisher(topic: string): Promise<Publisher> {
+    return this.client.publisher(topic);
+  }
+
+  close(): Promise<void> {
+    return this.client.close();
+  }
+}

@@ -1,0 +1,37 @@
+// vitest projects of the tests that need a real Pulsar. They come after all others and apart: a broker takes memory and
+// processor time that would disturb the rest. Limits are three times what was seen on an overloaded machine.
+import { fileURLToPath } from 'node:url';
+
+const support = (name: string): string => fileURLToPath(new URL(`../support/real-pulsar/${name}`, import.meta.url));
+
+const OWN_BROKER_FILES = 'test/integration/own-broker/**/*.test.ts';
+
+/** Tests on the one broker of the run. */
+const shared = {
+  extends: true as const,
+  test: {
+    name: 'integration',
+    include: ['test/integration/**/*.test.ts'],
+    exclude: ['**/node_modules/**', OWN_BROKER_FILES],
+    globalSetup: [support('global-setup.ts')],
+    testTimeout: 90_000,
+    hookTimeout: 240_000,
+    sequence: { groupOrder: 1 },
+  },
+};
+
+/** Tests that stop their broker or need other settings: one at a time. */
+const own = {
+  extends: true as const,
+  test: {
+    name: 'own-broker',
+    include: [OWN_BROKER_FILES],
+    globalSetup: [support('own-broker-setup.ts')],
+    testTimeout: 300_000,
+    hookTimeout: 240_000,
+    fileParallelism: false,
+    sequence: { groupOrder: 2 },
+  },
+};
+
+export const integrationProjects = [shared, own];

@@ -1,0 +1,149 @@
+// `test` for integration tests: what a test names of a real Pulsar it gets, or is skipped with the reason why not.
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, inject, test as base } from 'vitest';
+import type { PulsarAddress } from './broker-up.js';
+import { startJavaPeer, startPythonPeer } from './client-peers.js';
+import { FaultyProxy } from './faulty-proxy.js';
+import { runTool } from './processes.js';
+import { PulsarAdmin } from './pulsar-admin.js';
+import type { PulsarPeer } from './pulsar-peer.js';
+import { requireBroker } from './required-broker.js';
+import type { ProvidedPulsar } from './required-broker.js';
+import { startPulsar } from './real-pulsar.js';
+import type { PulsarOptions, RealPulsar } from './real-pulsar.js';
+
+/** How long a test waits for others to give a proxy's place back. */
+const PROXY_LIMIT_MS = 60_000;
+const LOOK_AGAIN_MS = 200;
+
+export interface IntegrationFixtures {
+  /** The broker that all tests share. Never stopped or reconfigured. */
+  readonly pulsar: SharedPulsar;
+  /** A proxy before the shared broker, without faults yet. */
+  readonly proxy: FaultyProxy;
+  /** Starts a broker that is the test's own and ends with it. Only in files of `test/integration/own-broker`. */
+  readonly startBroker: (options?: PulsarOptions) => Promise<RealPulsar>;
+  readonly java: PulsarPeer;
+  readonly python: PulsarPeer;
+}
+
+export const test = base.extend<IntegrationFixtures>({
+  pulsar: async ({ skip }, use) => {
+    const { address, origin } = provided();
+    if (address === undefined) return skipped(skip, origin);
+    await use(new SharedPulsar(address));
+  },
+  proxy: async ({ pulsar, skip }, use) => {
+    if (pulsar.address.proxies.length === 0)
+      return skipped(skip, 'this broker has no place for a proxy: unset PULSAR_URL');
+    const proxy = await pulsar.proxy();
+    await use(proxy);
+    await proxy.close();
+  },
+  startBroker: async ({ skip }, use) => {
+    const { cannotStart } = provided();
+    if (cannotStart !== undefined) return skipped(skip, cannotStart);
+    const started: RealPulsar[] = [];
+    await use(async (options) => {
+      const broker = await startPulsar(options);
+      started.push(broker);
+      return broker;
+    });
+    for (const broker of started) await broker.stop();
+  },
+  java: async ({ skip }, use) => {
+    const { cannotStart } = provided();
+    if (cannotStart !== undefined) return skipped(skip, cannotStart);
+    await use(await peers.java());
+  },
+  python: async ({ skip }, use) => {
+    if (!(await hasPython()))
+      return skipped(skip, 'not found: python3 with venv (the Python client is installed with it)');
+    await use(await peers.python());
+  },
+});
+
+/** The same with `broker`: one that this file starts for itself with these options, at the first test that names it. */
+export function testWithBroker(options: PulsarOptions = {}) {
+  const start = once(() => startPulsar(options));
+  afterAll(async () => (await start.value?.catch(() => undefined))?.stop());
+  return test.extend<{ readonly broker: RealPulsar }>({
+    broker: async ({ skip }, use) => {
+      const { cannotStart } = provided();
+      if (cannotStart !== undefined) return skipped(skip, cannotStart);
+      await use(await start());
+    },
+  });
+}
+
+export class SharedPulsar {
+  readonly address: PulsarAddress;
+  readonly admin: PulsarAdmin;
+
+  constructor(address: PulsarAddress) {
+    this.address = address;
+    this.admin = new PulsarAdmin(address.adminUrl);
+  }
+
+  get serviceUrl(): string {
+    return this.address.serviceUrl;
+  }
+
+  /** A name that no other test has, in full. */
+  newTopic(name = 'topic'): string {
+    return `persistent://public/default/${name}-${randomUUID()}`;
+  }
+
+  /** Takes a place in front of the broker; listening on its port is what takes it, so it is taken once on the machine. */
+  async proxy(): Promise<FaultyProxy> {
+    const giveUpAt = Date.now() + PROXY_LIMIT_MS;
+    while (Date.now() < giveUpAt) {
+      for (const { proxy, behind } of this.address.proxies) {
+        const taken = await FaultyProxy.start({ port: proxy, targetPort: behind }).catch((error: unknown) => {
+          if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+        });
+        if (taken !== undefined) return taken;
+      }
+      await sleep(LOOK_AGAIN_MS);
+    }
+    throw new Error(`no place for a proxy became free within ${PROXY_LIMIT_MS} ms`);
+  }
+}
+
+/** One of each in a test file: a Java process takes seconds to start. */
+const peers = { java: once(startJavaPeer), python: once(startPythonPeer) };
+afterAll(async () => {
+  for (const peer of Object.values(peers)) await (await peer.value?.catch(() => undefined))?.close();
+});
+
+const hasPython = once(() =>
+  runTool('python3', ['-c', 'import venv, ensurepip']).then(
+    () => true,
+    () => false,
+  ),
+);
+
+function provided(): ProvidedPulsar {
+  const pulsar = inject('pulsar') as ProvidedPulsar | undefined;
+  if (pulsar !== undefined) return pulsar;
+  const missing = 'no broker: none was looked for (the global set-up of the integration projects did not run)';
+  return { address: undefined, origin: missing, cannotStart: missing };
+}
+
+function skipped(skip: (reason: string) => never, reason: string): never {
+  requireBroker(reason);
+  return skip(reason);
+}
+
+interface Once<T> {
+  (): Promise<T>;
+  /** What the first call gave; undefined before. */
+  readonly value: Promise<T> | undefined;
+}
+
+function once<T>(start: () => Promise<T>): Once<T> {
+  let value: Promise<T> | undefined;
+  const call = (): Promise<T> => (value ??= start());
+  return Object.defineProperty(call, 'value', { get: () => value }) as Once<T>;
+}
