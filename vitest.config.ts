@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { integrationProjects } from './test/integration/projects.js';
 
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
@@ -17,7 +18,18 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
+    // Each project says what it includes: lists of the root would be added to theirs.
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'framework',
+          include: ['test/**/*.test.ts'],
+          exclude: ['**/node_modules/**', 'test/integration/**'],
+        },
+      },
+      ...integrationProjects,
+    ],
     passWithNoTests: false,
     testTimeout: 20_000,
     env: { PULSEWORK_LOG_LEVEL: 'silent' },

@@ -13,7 +13,7 @@ it(`no file has more than ${MAX_LINES} lines`, () => {
 });
 
 it('file names are kebab-case', () => {
-  const odd = code.filter((path) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.(test|config))?\.(ts|mjs)$/.test(basename(path)));
+  const odd = code.filter((path) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.(test|config|d))?\.(ts|mjs)$/.test(basename(path)));
 
   expect(odd).toEqual([]);
 });

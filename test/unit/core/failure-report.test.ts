@@ -18,7 +18,7 @@ describe('the fingerprint', () => {
 
   it.each([
     ['a path', 'Billing.charge (/srv/app/src/billing.ts:10:5)'],
-    ['another path and line', 'Billing.charge (/home/ci/build/src/billing.ts:99:1)'],
+    ['another path and line', 'Billing.charge (/opt/build/src/billing.ts:99:1)'],
     ['a file URL', 'Billing.charge (file:///srv/app/src/billing.ts:10:5)'],
     ['a file URL with a query', 'Billing.charge (file:///srv/app/src/billing.ts?t=17:10:5)'],
     ['a Windows path', 'Billing.charge (C:\\app\\src\\billing.ts:10:5)'],
