@@ -25,7 +25,7 @@ export default defineConfig({
         test: {
           name: 'framework',
           include: ['test/**/*.test.ts'],
-          exclude: ['**/node_modules/**', 'test/integration/**'],
+          exclude: ['**/node_modules/**', 'test/integration/**', 'test/conformance/wire.test.ts'],
         },
       },
       ...integrationProjects,

@@ -70,7 +70,7 @@ export { systemClock } from './system/system-clock.js';
 export type { ConsoleLoggerOptions, LogLevel } from './system/console-logger.js';
 
 // the runtime
-export type { HandlerResolver } from './runtime/handler-classes.js';
+export type { HandlerResolver, ResolvableClass } from './runtime/handler-classes.js';
 export { Runtime } from './runtime/runtime.js';
 export type { DrainReport } from './runtime/runtime.js';
 export type { RuntimeState } from './runtime/lifecycle.js';

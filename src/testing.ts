@@ -2,3 +2,15 @@
 export { FakeClock, settlePromises } from './testing/fake-clock.js';
 export { FAULTS, FaultyTransport } from './testing/faulty-transport.js';
 export type { CountedCall, Fault, FaultPlan } from './testing/faulty-transport.js';
+export { conformanceCases, runConformanceCase } from './testing/transport-conformance.js';
+export { missingFor } from './testing/conformance/conformance-case.js';
+export type {
+  ConformanceCase,
+  ConformanceHarness,
+  ConformanceRule,
+  HarnessAbility,
+  RealTimeLimit,
+  SubscriptionFigures,
+} from './testing/conformance/conformance-case.js';
+export { ConformanceFailure } from './testing/conformance/expectations.js';
+export type { ConformanceWorld } from './testing/conformance/conformance-world.js';

@@ -1,6 +1,9 @@
 // Entry point `pulsework/wire`: Pulsar's binary protocol in TypeScript, without a native addon.
 export { WireClient } from './transports/wire/wire-client.js';
 export type { WireSubscribeOptions } from './transports/wire/wire-client.js';
+export type { BatchingOptions, Routing, WirePublisherOptions } from './transports/wire/publisher-options.js';
+export type { WirePublisher } from './transports/wire/wire-publisher.js';
+export type { WireSubscription } from './transports/wire/wire-subscription.js';
 export { WireTransport, wire } from './transports/wire/wire-transport.js';
 export { tokenAuthentication } from './transports/wire/wire-options.js';
 export type { Authentication, TlsOptions, WireOptions } from './transports/wire/wire-options.js';

@@ -2,7 +2,7 @@
 // topic name. Not the first to subscribe.
 import type { BrokerConsumer } from './broker-consumer.js';
 import { partitionOf } from '../core/topic-name.js';
-import { murmur3 } from './murmur3.js';
+import { murmur3 } from '../core/key-hash.js';
 
 const POINTS_PER_CONSUMER = 100;
 

@@ -79,7 +79,7 @@ export class ConsumerHandle {
   /** Starts the subscription over from there; disconnects consumers, this one included (S-28). */
   seek(to: MessageId | Date | 'earliest' | 'latest'): void {
     this.#checkOpen();
-    this.#subscription.seek(this.#seekPosition(to));
+    this.#subscription.seek(this.#seekPlace(to));
   }
 
   /** What it holds goes back to the subscription, uncounted. */
@@ -89,13 +89,12 @@ export class ConsumerHandle {
     this.#subscription.disconnect(this.#consumer);
   }
 
-  #seekPosition(to: MessageId | Date | 'earliest' | 'latest'): number {
+  #seekPlace(to: MessageId | Date | 'earliest' | 'latest'): MessagePlace {
     const { log } = this.#broker;
-    if (to === 'earliest') return log.first;
-    if (to === 'latest') return log.end;
-    if (to instanceof Date) return log.positionAt(to.getTime());
-    checkMessageId(to);
-    return log.nearestPositionOf(to.ledgerId, to.entryId);
+    if (to === 'earliest') return { position: log.first, batchIndex: -1 };
+    if (to === 'latest') return { position: log.end, batchIndex: -1 };
+    if (to instanceof Date) return { position: log.positionAt(to.getTime()), batchIndex: -1 };
+    return this.#placeOf(to) ?? { position: log.nearestPositionOf(to.ledgerId, to.entryId), batchIndex: -1 };
   }
 
   #placeOf(id: MessageId): MessagePlace | undefined {

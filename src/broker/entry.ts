@@ -1,7 +1,7 @@
 // What a topic stores: an entry holds one message, or the messages of one producer batch. Brokers deliver, redeliver
 // and count whole entries; only acknowledgement looks inside.
 import type { EncodedMessage } from '../core/message.js';
-import { murmur3 } from './murmur3.js';
+import { murmur3 } from '../core/key-hash.js';
 
 /** What a producer says about an entry. */
 export interface EntryOrigin {

@@ -1,6 +1,6 @@
 // The consistent hash ring by which Key_Shared gives each key to a consumer (K-03, K-05). Every number here is part of
 // the protocol's behaviour: the same names must own the same keys as on a Pulsar broker.
-import { murmur3 } from './murmur3.js';
+import { murmur3 } from '../core/key-hash.js';
 
 const POINTS_PER_CONSUMER = 100;
 /** Slots run from 1 to 65,535: 0 means "not set". */

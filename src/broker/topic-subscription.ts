@@ -122,12 +122,17 @@ export class TopicSubscription {
     return allStored(inside);
   }
 
-  /** Disconnects consumers and starts over at `position`: the broker sends that entry first (S-28). */
-  seek(position: number): void {
+  /** Disconnects consumers and starts over at this message: the broker sends it first (S-28). */
+  seek({ position, batchIndex }: MessagePlace): void {
     const { log, turn } = this.#topic;
     const disconnected = this.#dispatcher?.disconnectedBySeek ?? [];
     for (const consumer of disconnected) this.disconnect(consumer);
     this.cursor.reset(Math.min(Math.max(position, log.first), log.end) - 1);
+    const batchSize = log.entryAt(position)?.batchSize ?? 0;
+    // The messages of the batch before it count as acknowledged.
+    if (batchIndex < batchSize) {
+      for (let index = 0; index < batchIndex; index++) this.cursor.acknowledgeIndex(position, index, batchSize);
+    }
     this.#dispatcher?.reset();
     for (const consumer of disconnected) turn.later(() => consumer.sink.disconnected());
     this.#trim();

@@ -23,8 +23,14 @@ export const ERROR_CODES = {
   TOPIC_TERMINATED: 'The topic was terminated and takes no more messages.',
   MESSAGE_TOO_LARGE: 'The message is larger than the broker takes.',
   CONSUMER_BUSY: 'The subscription refuses another consumer of this kind while others are connected.',
+  PRODUCER_BUSY: 'The topic refuses another producer of this name or kind while others are connected.',
+  PRODUCER_FENCED: 'Another producer has the topic for itself; this one is shut out for good.',
+  SCHEMA_INCOMPATIBLE: 'The schema does not fit the one that the topic has.',
+  AUTHENTICATION_FAILED: 'The broker does not accept who the client says it is.',
+  NOT_ALLOWED: 'The broker understood the request and forbids it: permission, policy, or a rule of the topic.',
   NOT_SUPPORTED: 'The transport or the subscription type cannot do what was asked.',
   CONNECTION_LOST: 'The connection to the broker was lost before an answer came.',
+  BROKER_ERROR: 'The broker answered that it cannot do it now: not ready, overloaded, or a fault of its own.',
   ALREADY_CLOSED: 'The subscription, publisher or transport was closed before the call.',
 } as const;
 

@@ -7,7 +7,9 @@ import type { Failure } from './outcome.js';
 const MAX_CAUSES = 10;
 
 export function errorName(error: Error): string {
-  return textOf(() => error.name, 'Error');
+  const name = textOf(() => error.name, 'Error');
+  // `class CardDeclined extends Error {}` leaves the name of its base: its own says more.
+  return name === 'Error' ? textOf(() => error.constructor.name, name) || name : name;
 }
 
 export function errorMessage(error: Error): string {

@@ -35,13 +35,14 @@ export class OptionChecker {
     return false;
   }
 
-  unknownOptions(options: object, known: readonly string[]): void {
+  /** @param prefix where the options stand, e.g. `redelivery.`. */
+  unknownOptions(options: object, known: readonly string[], prefix = ''): void {
     for (const key of Object.keys(options)) {
       if (known.includes(key)) continue;
       const near = nearest(key, known);
       const hint =
         near === undefined ? `known options are ${known.join(', ')}` : `did you mean ${JSON.stringify(near)}?`;
-      this.problem(`unknown option ${JSON.stringify(key)}, ${hint}`);
+      this.problem(`unknown option ${JSON.stringify(prefix + key)}, ${hint}`);
     }
   }
 

@@ -140,32 +140,50 @@ export function isOutcome(value: unknown): value is Outcome {
 /** What is wrong with an outcome's own values, or undefined. A handler in plain JavaScript can get them wrong. */
 export function outcomeProblem(outcome: Outcome): string | undefined {
   const { messages, failure } = outcome as { messages?: unknown; failure?: unknown };
-  if (outcome.kind === 'success' ? !Array.isArray(messages) : typeof failure !== 'object' || failure === null) {
-    return `an outcome is made by success(), retry() and the like, got one of kind ${describeValue(outcome.kind)}`;
-  }
+  const whole = outcome.kind === 'success' ? Array.isArray(messages) : typeof failure === 'object' && failure !== null;
+  return whole ? valueProblem(outcome) : madeWrong(outcome);
+}
+
+function valueProblem(outcome: Outcome): string | undefined {
   switch (outcome.kind) {
     case 'success':
-      if (outcome.messages.every((message) => isTopic((message as Partial<OutgoingMessage> | undefined)?.topic)))
-        return undefined;
-      return 'success() takes messages made by topic.message(...), one by one, not as a list';
+      return outcome.messages.every(isMessage)
+        ? undefined
+        : 'success() takes messages made by topic.message(...), one by one, not as a list';
     case 'retry-after':
-      if (isDelay(outcome.delayMs)) return undefined;
-      return `retryAfter() takes milliseconds of 0 or more, got ${describeValue(outcome.delayMs)}`;
+      return isDelay(outcome.delayMs)
+        ? undefined
+        : `retryAfter() takes milliseconds of 0 or more, got ${describeValue(outcome.delayMs)}`;
     case 'defer':
-      if (outcome.until instanceof Date ? !Number.isNaN(outcome.until.getTime()) : isDelay(outcome.until))
-        return undefined;
-      return `defer() takes milliseconds of 0 or more or a valid Date, got ${describeValue(outcome.until)}`;
-    case 'dependency-down':
-      if (outcome.retryAfterMs === undefined || isDelay(outcome.retryAfterMs)) return undefined;
-      return `dependencyDown() takes "retryAfterMs" of 0 or more, got ${describeValue(outcome.retryAfterMs)}`;
+      return isDue(outcome.until)
+        ? undefined
+        : `defer() takes milliseconds of 0 or more or a valid Date, got ${describeValue(outcome.until)}`;
+    case 'dependency-down': {
+      const { retryAfterMs = 0 } = outcome;
+      return isDelay(retryAfterMs)
+        ? undefined
+        : `dependencyDown() takes "retryAfterMs" of 0 or more, got ${describeValue(retryAfterMs)}`;
+    }
     case 'skip':
     case 'retry':
     case 'poison':
     case 'fatal':
       return undefined;
     default:
-      return `an outcome is made by success(), retry() and the like, got one of kind ${describeValue((outcome as Outcome).kind)}`;
+      return madeWrong(outcome);
   }
+}
+
+function madeWrong({ kind }: { readonly kind?: unknown }): string {
+  return `an outcome is made by success(), retry() and the like, got one of kind ${describeValue(kind)}`;
+}
+
+function isMessage(value: unknown): boolean {
+  return isTopic((value as Partial<OutgoingMessage> | null | undefined)?.topic);
+}
+
+function isDue(until: number | Date): boolean {
+  return until instanceof Date ? !Number.isNaN(until.getTime()) : isDelay(until);
 }
 
 function isDelay(value: unknown): boolean {

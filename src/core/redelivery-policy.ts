@@ -28,7 +28,7 @@ export function resolveRedeliveryPolicy(
 
 export function checkRedeliveryPolicy(options: unknown, check: OptionChecker): void {
   if (options === undefined || !check.object('redelivery', options)) return;
-  check.unknownOptions(options, ['maxDeliveries', 'backoff']);
+  check.unknownOptions(options, ['maxDeliveries', 'backoff'], 'redelivery.');
   check.positiveInteger('redelivery.maxDeliveries', options['maxDeliveries']);
   check.function('redelivery.backoff', options['backoff']);
 }

@@ -2,7 +2,9 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Codec } from './codec.js';
 import { jsonCodec } from './codec.js';
+import { describeValue } from './errors.js';
 import type { MessageOptions, OutgoingMessage } from './message.js';
+import { OptionChecker } from './options.js';
 
 export interface TopicOptions<S extends StandardSchemaV1 = StandardSchemaV1> {
   /** Any Standard Schema (zod, valibot, arktype, ...). Checked when a message is published and when it arrives. @default unchecked */
@@ -25,6 +27,7 @@ export interface Topic<In, Out = unknown> {
 /**
  * Declares a topic.
  * @param name `orders`, `tenant/namespace/orders` or `persistent://tenant/namespace/orders`. Checked when the runtime starts.
+ * @throws ConfigurationError on an unknown option or a payload that is no Standard Schema.
  */
 export function topic(
   name: string,
@@ -35,6 +38,7 @@ export function topic<S extends StandardSchemaV1>(
   options: TopicOptions<S>,
 ): Topic<StandardSchemaV1.InferInput<S>, StandardSchemaV1.InferOutput<S>>;
 export function topic(name: string, options: TopicOptions = {}): Topic<unknown> {
+  checkTopicOptions(name, options);
   const made: Topic<unknown> = {
     kind: 'topic',
     name,
@@ -43,6 +47,21 @@ export function topic(name: string, options: TopicOptions = {}): Topic<unknown> 
     message: (payload, messageOptions = {}) => ({ topic: made, payload, options: messageOptions }),
   };
   return made;
+}
+
+/** A misspelt option would be a topic without a schema. The name itself is checked at start, where its namespace is known. */
+function checkTopicOptions(name: string, options: TopicOptions): void {
+  const check = new OptionChecker(`topic ${JSON.stringify(name)}`);
+  if (check.object('options', options)) {
+    const { payload: schema, codec } = options as { payload?: unknown; codec?: unknown };
+    check.unknownOptions(options, ['payload', 'codec']);
+    check.methods('codec', codec, ['encode', 'decode'], 'e.g. jsonCodec');
+    const isSchema = typeof schema === 'function' || typeof schema === 'object';
+    if (schema !== undefined && !(isSchema && schema !== null && '~standard' in schema)) {
+      check.problem(`"payload" must be a Standard Schema (zod, valibot, arktype, ...), got ${describeValue(schema)}`);
+    }
+  }
+  check.throwIfAny();
 }
 
 /** Whether a value is what `topic()` returns. */

@@ -3,6 +3,7 @@
 import type { EncodedMessage, ReceivedMessage } from '../core/message.js';
 import type { MessageId } from '../core/message-id.js';
 import type { SubscriptionSpec } from '../core/subscription-spec.js';
+import type { Clock } from './clock.js';
 
 /** What a transport can do beyond the minimum. The runtime checks handlers against it at start: no silent downgrade. */
 export type Capability =
@@ -23,6 +24,8 @@ export interface Transport {
   /** For logs and errors, e.g. `embedded`. */
   readonly name: string;
   readonly capabilities: ReadonlySet<Capability>;
+  /** The clock it counts by, where it has one of its own: the runtime must count by the same. */
+  readonly clock?: Clock | undefined;
   /** What the broker takes for one message, payload and properties together, in bytes. */
   readonly maxMessageBytes: number;
   /**
@@ -86,7 +89,7 @@ export interface Publisher {
   /** Takes a sequence id for one message; repeating a publish whose result is unknown uses the same one. */
   nextSequenceId(): number;
   /**
-   * Resolves with the receipt: the message is stored. Messages with one key are stored in the order of these calls.
+   * Resolves with the receipt: the message is stored as it was at the call, whatever the caller does to its bytes since. Messages with one key are stored in the order of these calls.
    * @throws TransportError; `retriable: false` means refused for good: MESSAGE_TOO_LARGE, TOPIC_TERMINATED, NOT_SUPPORTED.
    */
   publish(message: EncodedMessage, sequenceId: number): Promise<MessageId>;

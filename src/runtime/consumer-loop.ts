@@ -2,6 +2,7 @@
 // again in place, or to be settled again, waits here outside its slot; what is due runs before anything new.
 import { isClosed, toError } from '../core/errors.js';
 import type { ReceivedMessage } from '../core/message.js';
+import { formatMessageId } from '../core/message-id.js';
 import type { Outcome } from '../core/outcome.js';
 import type { Clock, Timer } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
@@ -214,6 +215,11 @@ export class ConsumerLoop {
     const settle = (outcome: Outcome | undefined): void => {
       if (outcome === undefined) {
         // Interrupted by a drain: no outcome, no attempt spent.
+        const { logger, plan } = this.#options;
+        logger.info('delivery given back: the drain interrupted its run', {
+          handler: plan.name,
+          messageId: formatMessageId(record.message.id),
+        });
         registry.giveBack(record);
         return this.#runEnded(record, { kind: 'left', fatal: undefined });
       }

@@ -11,7 +11,7 @@ import type { Logger } from '../ports/logger.js';
 import { Deadlines } from './deadlines.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan } from './handler-plan.js';
-import { HandlerRun, deliveryOf } from './handler-run.js';
+import { HandlerRun, RunDelivery } from './handler-run.js';
 import { Undecodable, isPromiseLike, readPayload } from './payload.js';
 import type { PluginHost } from './plugin-host.js';
 
@@ -84,7 +84,7 @@ export class Dispatcher {
     if (payload instanceof Undecodable) return undecodable(payload.error);
     // It was told to end while its payload was being read: there is nothing to interrupt.
     if (run.interruption !== undefined) throw run.interruption;
-    return this.#run(deliveryOf(record, this.#plan, payload, run));
+    return this.#run(new RunDelivery(record, this.#plan, payload, run));
   }
 
   async #finish(run: HandlerRun, result: PromiseLike<unknown>): Promise<RunResult> {

@@ -68,7 +68,7 @@ function checkTopicName(name: string, fullName: (name: string) => string, check:
 }
 
 function checkOptions(options: HandlerOptions, check: OptionChecker): void {
-  check.unknownOptions(options, HANDLER_OPTION_NAMES);
+  check.unknownOptions(options, [...HANDLER_OPTION_NAMES, 'subscription']);
   check.oneOf('type', options.type, SUBSCRIPTION_TYPES);
   check.oneOf('initialPosition', options.initialPosition, ['earliest', 'latest']);
   check.positiveInteger('concurrency', options.concurrency);

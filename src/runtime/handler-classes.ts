@@ -10,11 +10,14 @@ import { HANDLER_CLASS } from '../core/handler-definition.js';
 import { PulseworkError, describeValue } from '../core/errors.js';
 import { isTopic } from '../core/topic.js';
 
+/** A handler class as a resolver gets it, so that `new handlerClass()` compiles. A container may bind an abstract one. */
+export type ResolvableClass = new (...args: never[]) => object;
+
 /** Gives the instance of a handler class: a function, or an object that also wants to know about the end. */
 export type HandlerResolver =
-  | ((handlerClass: HandlerClass) => object | Promise<object>)
+  | ((handlerClass: ResolvableClass) => object | Promise<object>)
   | {
-      resolve(handlerClass: HandlerClass): object | Promise<object>;
+      resolve(handlerClass: ResolvableClass): object | Promise<object>;
       /** Called once, after everything that could use an instance is closed. */
       close?(): void | Promise<void>;
     };
@@ -28,13 +31,17 @@ export interface ClassHandlers {
 }
 
 /** What a class's decorators left, or the problems that keep it from being used. */
-export function readHandlerClass(handlerClass: unknown): {
+export function readHandlerClass(
+  handlerClass: unknown,
+  hasResolver: boolean,
+): {
   readonly handlers: ClassHandlers | undefined;
   readonly problems: readonly string[];
 } {
   if (typeof handlerClass !== 'function') {
+    const hint = typeof handlerClass === 'object' ? '; pass the class and make its instance in "resolve"' : '';
     return failed(
-      `"handlers" takes handler classes and results of defineHandler(), got ${describeValue(handlerClass)}`,
+      `"handlers" takes handler classes and results of defineHandler(), got ${describeValue(handlerClass)}${hint}`,
     );
   }
   const name = handlerClass.name;
@@ -51,19 +58,23 @@ export function readHandlerClass(handlerClass: unknown): {
   );
   if (odd !== undefined)
     return failed(`class ${name}: the options of @Subscribe on ${String(odd.method)} must be an object`);
+  if (handlerClass.length > 0 && !hasResolver) {
+    return failed(
+      `class ${name}: its constructor takes ${handlerClass.length} arguments; make it in "resolve", e.g. inversifyResolver(container)`,
+    );
+  }
   if (left.methods.length === 0) return failed(`class ${name}: @Handler is there but no method has @Subscribe`);
   return { handlers: bindable(handlerClass as unknown as HandlerClass, left), problems: [] };
 }
 
 /** The resolver as one shape; without one, classes are made by `new`. */
 export function resolverOf(resolver: HandlerResolver | undefined): {
-  resolve(c: HandlerClass): object | Promise<object>;
+  resolve(handlerClass: HandlerClass): object | Promise<object>;
   close(): Promise<void>;
 } {
-  if (resolver === undefined)
-    return { resolve: (c) => new (c as unknown as new () => object)(), close: async () => {} };
-  if (typeof resolver === 'function') return { resolve: resolver, close: async () => {} };
-  return { resolve: (c) => resolver.resolve(c), close: async () => resolver.close?.() };
+  const resolve = typeof resolver === 'object' ? resolver.resolve.bind(resolver) : (resolver ?? ((c) => new c()));
+  const close = typeof resolver === 'object' ? resolver.close?.bind(resolver) : undefined;
+  return { resolve: (handlerClass) => resolve(handlerClass as ResolvableClass), close: async () => close?.() };
 }
 
 function failed(problem: string): { readonly handlers: undefined; readonly problems: readonly string[] } {
@@ -83,6 +94,12 @@ function bindable(handlerClass: HandlerClass, left: HandlerClassDefinition): Cla
     handlerClass,
     definitions,
     bind: (resolved) => {
+      if (typeof (resolved as unknown) !== 'object' || (resolved as unknown) === null) {
+        throw new PulseworkError(
+          'START_FAILED',
+          `class ${handlerClass.name}: "resolve" gave ${describeValue(resolved)}, not an instance of it`,
+        );
+      }
       instance = resolved as typeof instance;
       for (const { method } of left.methods) checkMethod(handlerClass, instance, method);
     },

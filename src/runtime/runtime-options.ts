@@ -39,7 +39,7 @@ export interface RuntimeOptions {
   readonly callTimeoutMs?: number | undefined;
   /** Milliseconds a copy of an acknowledged message is recognised. @default 10 s */
   readonly duplicateWindowMs?: number | undefined;
-  /** @default the system's */
+  /** @default the transport's own, else the system's */
   readonly clock?: Clock | undefined;
   /** For jitter: a number in [0, 1). @default Math.random */
   readonly random?: (() => number) | undefined;
@@ -95,7 +95,7 @@ export function resolveRuntimeOptions(options: RuntimeOptions): ResolvedRuntimeO
     drainDeadlineMs: options.drainDeadlineMs ?? DEFAULT_RUNTIME_OPTIONS.drainDeadlineMs,
     callTimeoutMs: options.callTimeoutMs ?? DEFAULT_RUNTIME_OPTIONS.callTimeoutMs,
     duplicateWindowMs: options.duplicateWindowMs ?? DEFAULT_RUNTIME_OPTIONS.duplicateWindowMs,
-    clock: options.clock ?? systemClock,
+    clock: options.clock ?? options.transport.clock ?? systemClock,
     environment: options.random === undefined ? systemEnvironment : { ...systemEnvironment, random: options.random },
   };
 }
@@ -105,8 +105,12 @@ export function runtimeOptionProblems(options: RuntimeOptions): readonly string[
   const check = new OptionChecker('runtime');
   if (!check.object('options', options)) return check.problems;
   check.unknownOptions(options, OPTION_NAMES);
-  check.methods('transport', options.transport ?? null, ['subscribe', 'publisher', 'close'], 'e.g. embedded()');
+  check.methods('transport', transportOf(options) ?? null, ['subscribe', 'publisher', 'close'], 'e.g. embedded()');
   check.methods('clock', options.clock, ['now', 'setTimer'], 'e.g. systemClock');
+  const { clock, transport } = options as Partial<RuntimeOptions>;
+  if (clock !== undefined && transport?.clock !== undefined && clock !== transport.clock) {
+    check.problem('"clock" must be the transport\'s own clock: with two, delays would never end; leave it out');
+  }
   check.methods('logger', options.logger, ['debug', 'info', 'warn', 'error'], 'e.g. consoleLogger()');
   check.methods('telemetry', options.telemetry, ['onSettled'], 'see the port Telemetry');
   if (typeof options.resolve !== 'function') check.methods('resolve', options.resolve, ['resolve'], 'or a function');
@@ -122,6 +126,11 @@ export function runtimeOptionProblems(options: RuntimeOptions): readonly string[
   check.durationMs('duplicateWindowMs', options.duplicateWindowMs);
   check.function('random', options.random);
   return check.problems;
+}
+
+/** Absent is as wrong as anything else here. */
+function transportOf(options: Partial<RuntimeOptions>): unknown {
+  return options.transport;
 }
 
 /** A logger that throws must not decide about a message. */

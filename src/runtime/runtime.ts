@@ -24,10 +24,10 @@ import { topologyOf } from './topology.js';
 const ABORT_GRACE_MS = 1_000;
 
 export interface DrainReport {
-  /** False when the deadline passed: some handlers were interrupted and their messages went back, uncounted. */
+  /** False when the deadline passed: what had not ended was told to, and its messages went back, uncounted. */
   readonly complete: boolean;
-  /** Handlers that had not ended when the subscriptions closed. */
-  readonly interrupted: readonly string[];
+  /** Handlers that did not end even then: their runs go on while everything else is closed. */
+  readonly stillRunning: readonly string[];
 }
 
 export class Runtime {
@@ -192,12 +192,12 @@ export class Runtime {
       for (const runner of this.#runners) runner.interrupt(reason);
       await this.#within(quiet, ABORT_GRACE_MS);
     }
-    const interrupted = this.#runners.filter((runner) => runner.health().running > 0).map(({ plan }) => plan.name);
-    if (interrupted.length > 0)
-      logger.warn('handlers had not ended when the runtime closed', { handlers: interrupted });
+    const stillRunning = this.#runners.filter((runner) => runner.health().running > 0).map(({ plan }) => plan.name);
+    if (stillRunning.length > 0)
+      logger.warn('handlers had not ended when the runtime closed', { handlers: stillRunning });
     await this.#closeAll();
     this.#finish();
-    return { complete, interrupted };
+    return { complete, stillRunning };
   }
 
   #finish(): void {

@@ -38,7 +38,7 @@ export class SettlementReporter {
     plugins.settled(report);
     const failed = (error: Error): void => logger.error('telemetry failed', { hook: 'onSettled', error });
     try {
-      containRejection(telemetry?.onSettled(report) as unknown, failed);
+      containRejection(telemetry?.onSettled(report), failed);
     } catch (error) {
       failed(toError(error));
     }

@@ -33,7 +33,7 @@ export function planStart(given: RuntimeOptions): StartPlan {
   const options = resolveRuntimeOptions(given);
   const problems = [...ownProblems];
   const fullName = topicResolver(options.topics, options.namespace);
-  const { definitions, classes } = collectHandlers(given.handlers, problems);
+  const { definitions, classes } = collectHandlers(given, problems);
   const { environment } = options;
   const suffix = Math.floor(environment.random() * 0x7fffffff).toString(36);
   const consumerName = (handler: string): string => `${handler}@${environment.host}:${environment.processId}-${suffix}`;
@@ -53,7 +53,7 @@ export function planStart(given: RuntimeOptions): StartPlan {
 }
 
 function collectHandlers(
-  handlers: RuntimeOptions['handlers'],
+  { handlers, resolve }: RuntimeOptions,
   problems: string[],
 ): { definitions: HandlerDefinition[]; classes: ClassHandlers[] } {
   const definitions: HandlerDefinition[] = [];
@@ -63,7 +63,7 @@ function collectHandlers(
       definitions.push(handler);
       continue;
     }
-    const read = readHandlerClass(handler);
+    const read = readHandlerClass(handler, resolve !== undefined);
     problems.push(...read.problems);
     if (read.handlers === undefined) continue;
     classes.push(read.handlers);

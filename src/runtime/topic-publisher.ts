@@ -1,8 +1,9 @@
 // Publishing outside handlers: the same encoding, checks, plugins and receipts as follow-ups of an outcome.
-import { PulseworkError } from '../core/errors.js';
+import { ConfigurationError, PulseworkError, describeValue } from '../core/errors.js';
 import type { MessageOptions } from '../core/message.js';
 import type { MessageId } from '../core/message-id.js';
 import type { Topic } from '../core/topic.js';
+import { isTopic } from '../core/topic.js';
 import type { Clock } from '../ports/clock.js';
 import { encodeMessage } from './message-encoder.js';
 import type { PendingPublish } from './pending-settlement.js';
@@ -26,6 +27,8 @@ export function topicPublisher<In>(
     readonly requireOpen: () => void;
   },
 ): TopicPublisher<In> {
+  if (!isTopic(topic))
+    throw new ConfigurationError([`publisher() takes a result of topic(), got ${describeValue(topic)}`]);
   const name = parts.fullName(topic.name);
   return {
     async publish(payload, options) {

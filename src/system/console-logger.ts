@@ -1,6 +1,7 @@
 // Log lines as JSON, one per line: info and below on standard output, warnings and errors on standard error.
 import { isError } from '../core/errors.js';
 import { causeChain, errorMessage, errorName, errorStack } from '../core/failure-report.js';
+import { OptionChecker } from '../core/options.js';
 import type { LogFields, Logger } from '../ports/logger.js';
 import { systemEnvironment } from './environment.js';
 
@@ -14,7 +15,9 @@ export interface ConsoleLoggerOptions {
   readonly write?: ((line: string, level: LogLevel) => void) | undefined;
 }
 
+/** @throws ConfigurationError on an unknown option or level, also one in `PULSEWORK_LOG_LEVEL`. */
 export function consoleLogger(options: ConsoleLoggerOptions = {}): Logger {
+  checkOptions(options);
   const threshold = LOG_LEVELS.indexOf(options.level ?? defaultLevel());
   const write = options.write ?? writeToConsole;
   const at = (level: LogLevel) => {
@@ -32,10 +35,17 @@ export function consoleLogger(options: ConsoleLoggerOptions = {}): Logger {
   };
 }
 
+function checkOptions(options: ConsoleLoggerOptions): void {
+  const check = new OptionChecker('consoleLogger');
+  if (check.object('options', options)) check.unknownOptions(options, ['level', 'write']);
+  check.oneOf('level', options.level, LOG_LEVELS);
+  check.function('write', options.write);
+  check.oneOf('PULSEWORK_LOG_LEVEL', systemEnvironment.variable('PULSEWORK_LOG_LEVEL'), LOG_LEVELS);
+  check.throwIfAny();
+}
+
 function defaultLevel(): LogLevel {
-  const asked = systemEnvironment.variable('PULSEWORK_LOG_LEVEL');
-  if (asked !== undefined && (LOG_LEVELS as readonly string[]).includes(asked)) return asked as LogLevel;
-  return 'info';
+  return (systemEnvironment.variable('PULSEWORK_LOG_LEVEL') as LogLevel | undefined) ?? 'info';
 }
 
 function writeToConsole(line: string, level: LogLevel): void {

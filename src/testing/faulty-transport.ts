@@ -55,6 +55,9 @@ export class FaultyTransport implements Transport {
   get capabilities(): Transport['capabilities'] {
     return this.#inner.capabilities;
   }
+  get clock(): Clock | undefined {
+    return this.#inner.clock;
+  }
   get maxMessageBytes(): number {
     return this.#inner.maxMessageBytes;
   }

@@ -7,7 +7,7 @@ import { embedded } from '../../src/embedded.js';
 
 export const brokerBenchmark: Benchmark = {
   name: 'broker',
-  processes: 3,
+  processes: 2,
   rounds: 5,
   variants: [{ name: 'publish, receive, acknowledge', warmUpRounds: 3, measure }],
 };

@@ -4,5 +4,12 @@ import { heldBenchmark } from './held-benchmark.js';
 import { runtimeBenchmark } from './runtime-benchmark.js';
 import { trackerBenchmark } from './tracker-benchmark.js';
 import type { Benchmark } from './variant.js';
+import { wireProduceBenchmark } from './wire-produce-benchmark.js';
 
-export const BENCHMARKS: readonly Benchmark[] = [runtimeBenchmark, heldBenchmark, trackerBenchmark, brokerBenchmark];
+export const BENCHMARKS: readonly Benchmark[] = [
+  runtimeBenchmark,
+  heldBenchmark,
+  trackerBenchmark,
+  brokerBenchmark,
+  wireProduceBenchmark,
+];

@@ -14,6 +14,11 @@ async function run({ names, json }: BenchArguments): Promise<void> {
   const rows: Row[] = [];
   for (const benchmark of BENCHMARKS.filter(({ name }) => names.includes(name))) {
     // Progress goes to standard error: standard output holds the report and nothing else.
+    const missing = await benchmark.prepare?.();
+    if (missing !== undefined) {
+      console.error(`skipped ${benchmark.name}: ${missing}`);
+      continue;
+    }
     console.error(`measuring ${benchmark.name}`);
     rows.push(...rowsOf(benchmark, await sample(root, benchmark)));
   }

@@ -2,7 +2,7 @@
 // handlers and with decorated ones, one message in flight and many.
 import { Handler, Subscribe } from '../../decorators/index.js';
 import { Runtime, defineHandler, success } from '../../src/index.js';
-import type { Delivery, HandlerOptions, Logger, Outcome, PayloadOf, RuntimeOptions } from '../../src/index.js';
+import type { Delivery, Logger, Outcome, PayloadOf, RuntimeOptions } from '../../src/index.js';
 import { runBareLoop } from './bare-loop.js';
 import type { Benchmark, Measurement, Variant } from './variant.js';
 import { HandlerWork, MESSAGES, SUBSCRIPTION, backlogOf, bareSubscription, orders } from './workload.js';
@@ -20,27 +20,29 @@ export const silentLogger: Logger = {
 
 export const runtimeBenchmark: Benchmark = {
   name: 'runtime',
-  processes: 3,
-  rounds: 4,
+  processes: 2,
+  rounds: 5,
   variants: IN_FLIGHT.flatMap((inFlight) => variantsAt(inFlight)),
 };
 
 function variantsAt(inFlight: number): Variant[] {
   const bare = `bare loop, ${inFlight} in flight`;
   const warmUpRounds = 3;
+  const defined = definedHandlers(inFlight);
+  const decorated = decoratedHandlers(inFlight);
   return [
     { name: bare, warmUpRounds, measure: () => measureBareLoop(inFlight) },
     {
       name: `defineHandler, ${inFlight} in flight`,
       warmUpRounds,
       baseline: bare,
-      measure: () => measureRuntime(inFlight, definedHandler),
+      measure: () => measureRuntime(inFlight, defined),
     },
     {
       name: `decorators, ${inFlight} in flight`,
       warmUpRounds,
       baseline: bare,
-      measure: () => measureRuntime(inFlight, decoratedHandler),
+      measure: () => measureRuntime(inFlight, decorated),
     },
   ];
 }
@@ -68,40 +70,49 @@ async function measureBareLoop(inFlight: number): Promise<Measurement> {
   return measurement;
 }
 
-async function measureRuntime(
-  inFlight: number,
-  handlerOf: (work: HandlerWork, options: HandlerOptions) => RuntimeOptions['handlers'][number],
-): Promise<Measurement> {
+/** The handlers of one round. */
+type HandlersOf = (work: HandlerWork) => Pick<RuntimeOptions, 'handlers' | 'resolve'>;
+
+async function measureRuntime(inFlight: number, handlersOf: HandlersOf): Promise<Measurement> {
   const transport = await backlogOf(MESSAGES);
   const work = new HandlerWork(inFlight);
-  const handlers = [handlerOf(work, { concurrency: inFlight })];
-  const runtime = await Runtime.start({ transport, handlers, logger: silentLogger });
+  const runtime = await Runtime.start({ transport, ...handlersOf(work), logger: silentLogger });
   const measurement = await work.measured(transport);
   await runtime.drain();
   return measurement;
 }
 
-function definedHandler(work: HandlerWork, options: HandlerOptions): RuntimeOptions['handlers'][number] {
-  return defineHandler({
-    ...options,
-    name: 'charge',
-    source: orders,
-    subscription: SUBSCRIPTION,
-    handle: async ({ payload }): Promise<Outcome> => {
-      await work.run(payload);
-      return success();
-    },
-  });
+function definedHandlers(inFlight: number): HandlersOf {
+  return (work) => {
+    const handler = defineHandler({
+      name: 'charge',
+      source: orders,
+      subscription: SUBSCRIPTION,
+      concurrency: inFlight,
+      handle: async ({ payload }): Promise<Outcome> => {
+        await work.run(payload);
+        return success();
+      },
+    });
+    return { handlers: [handler] };
+  };
 }
 
-function decoratedHandler(work: HandlerWork, options: HandlerOptions): RuntimeOptions['handlers'][number] {
+/** The class is made once, as in a program: a new one in each round would be compiled again. */
+function decoratedHandlers(inFlight: number): HandlersOf {
   @Handler({ subscription: SUBSCRIPTION })
   class Billing {
-    @Subscribe(orders, options)
+    readonly #work: HandlerWork;
+
+    constructor(work: HandlerWork) {
+      this.#work = work;
+    }
+
+    @Subscribe(orders, { concurrency: inFlight })
     async charge({ payload }: Delivery<PayloadOf<typeof orders>>): Promise<Outcome> {
-      await work.run(payload);
+      await this.#work.run(payload);
       return success();
     }
   }
-  return Billing;
+  return (work) => ({ handlers: [Billing], resolve: () => new Billing(work) });
 }

@@ -17,6 +17,8 @@ export interface Variant {
 
 export interface Benchmark {
   readonly name: string;
+  /** Runs once, in the parent, before any variant. Gives the reason why the benchmark cannot run. */
+  readonly prepare?: (() => Promise<string | undefined>) | undefined;
   /** Fresh processes of each variant: how code happens to be compiled and laid out differs from one to the next. */
   readonly processes: number;
   /** Measured rounds in each process. */

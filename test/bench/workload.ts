@@ -28,14 +28,13 @@ export const orders = topic(TOPIC_NAME, { payload: Order });
 /** 190 bytes of JSON. */
 export const PAYLOAD = new TextEncoder().encode(
   JSON.stringify({
-    id: 'order-00000001',
-    customer: 'customer-4711@example.org',
+    id: 'order-000000000001',
+    customer: 'customer-4711@mail.example.org',
     country: 'NL',
     amountCents: 12_995,
     items: [
       { sku: 'SKU-100-200-A', quantity: 2 },
       { sku: 'SKU-100-300-B', quantity: 1 },
-      { sku: 'SKU-7', quantity: 11 },
     ],
   }),
 );

@@ -11,7 +11,9 @@ const shared = {
   extends: true as const,
   test: {
     name: 'integration',
-    include: ['test/integration/**/*.test.ts'],
+    include: ['test/integration/**/*.test.ts', 'test/conformance/wire.test.ts'],
+    // Conformance cases wait more than they work; each has topics of its own.
+    maxConcurrency: 12,
     exclude: ['**/node_modules/**', OWN_BROKER_FILES],
     globalSetup: [support('global-setup.ts')],
     testTimeout: 90_000,

@@ -1,10 +1,19 @@
 // A scripted server for cases that a real broker does not produce on demand: it listens on a free port of this machine,
 // keeps every command it gets, and answers as the test says. What is not scripted is answered as a plain broker would.
 import { createServer } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import type { AddressInfo, Socket } from 'node:net';
+import { FakeClock } from '../../src/testing/fake-clock.js';
 import type { Command, CommandBody, CommandName } from '../../src/transports/wire/protocol/commands.js';
 import { FrameReader } from '../../src/transports/wire/protocol/frame-reader.js';
 import { decodeFrame, encodeCommand } from '../../src/transports/wire/protocol/frames.js';
+
+/** Time stands still, turns of the event loop do not: sockets are real, and what is written to them leaves with the turn. */
+export class SocketClock extends FakeClock {
+  override nextTurn(run: () => void): void {
+    setImmediate(run);
+  }
+}
 
 /** Answers by name of the command; one that says nothing leaves the client waiting. */
 export type Script = { [N in CommandName]?: (body: CommandBody<N>, peer: Peer) => void };
@@ -31,6 +40,8 @@ export class Peer {
 
 export class WireServer {
   readonly received: Command[] = [];
+  /** What stood behind each SEND, in the order of coming: see `decodeEntry`. */
+  readonly sections: Buffer[] = [];
   /** Connections that are open now, the newest last. */
   readonly peers: Peer[] = [];
   readonly url: string;
@@ -42,17 +53,26 @@ export class WireServer {
     this.#close = close;
   }
 
-  /** @param script answers instead of the plain ones; it may be changed while the server runs. */
-  static async start(script: Script = {}): Promise<WireServer> {
+  /**
+   * @param script answers instead of the plain ones; it may be changed while the server runs. @param identity makes it
+   * a TLS server: certificate and key in PEM.
+   */
+  static async start(
+    script: Script = {},
+    identity?: { readonly cert: string; readonly key: string },
+  ): Promise<WireServer> {
     const sockets = new Set<Socket>();
-    const listener = createServer((socket) => {
+    const accept = (socket: Socket): void => {
       sockets.add(socket);
       socket.on('close', () => sockets.delete(socket));
       socket.on('error', () => undefined);
       server.#accept(socket, script);
-    });
+    };
+    const listener = identity === undefined ? createServer(accept) : createTlsServer(identity, accept);
+    listener.on('tlsClientError', () => undefined);
     await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
-    const url = `pulsar://127.0.0.1:${(listener.address() as AddressInfo).port}`;
+    const scheme = identity === undefined ? 'pulsar' : 'pulsar+ssl';
+    const url = `${scheme}://127.0.0.1:${(listener.address() as AddressInfo).port}`;
     const server = new WireServer(url, async () => {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => listener.close(resolve));
@@ -78,7 +98,8 @@ export class WireServer {
     this.peers.push(peer);
     socket.on('close', () => this.peers.splice(this.peers.indexOf(peer), 1));
     const reader = new FrameReader(10_000_000, (frame) => {
-      const { command } = decodeFrame(frame);
+      const { command, payload } = decodeFrame(frame);
+      if (command?.name === 'SEND') this.sections.push(Buffer.from(payload));
       if (command !== undefined) this.#answer(command, peer, script);
     });
     socket.on('data', (chunk: Buffer) => reader.push(chunk));
@@ -104,7 +125,8 @@ function plainScript(url: string): Script {
     PING: (_, peer) => peer.send('PONG', {}),
     PARTITIONED_METADATA: ({ requestId }, peer) =>
       peer.send('PARTITIONED_METADATA_RESPONSE', { requestId, partitions: 0, response: 0 }),
-    LOOKUP: ({ requestId }, peer) => peer.send('LOOKUP_RESPONSE', { requestId, response: 1, brokerServiceUrl: url }),
+    LOOKUP: ({ requestId }, peer) =>
+      peer.send('LOOKUP_RESPONSE', { requestId, response: 1, brokerServiceUrl: url, brokerServiceUrlTls: url }),
     PRODUCER: ({ requestId }, peer) => peer.send('PRODUCER_SUCCESS', { requestId, producerName: 'scripted-1' }),
     SEND: ({ producerId, sequenceId }, peer) =>
       peer.send('SEND_RECEIPT', { producerId, sequenceId, messageId: { ledgerId: 1, entryId: sequenceId } }),

@@ -4,12 +4,12 @@ import { PulseworkError, TransportError, describeValue } from '../../core/errors
 import type { ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
 import { checkMessageId } from '../../core/message-id.js';
+import { ReceiveQueue } from '../../core/receive-queue.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
 import type { Timer } from '../../ports/clock.js';
 import type { Subscription, SubscriptionState } from '../../ports/transport.js';
 import type { EmbeddedBroker } from '../../broker/embedded-broker.js';
-import { ReceiveQueue } from './receive-queue.js';
 import { TopicLink } from './topic-link.js';
 
 /** Between two attempts to connect again after the broker closed the consumers (seek) and someone else came first. */

@@ -56,6 +56,10 @@ export class EmbeddedTransport implements Transport {
     this.broker = broker;
   }
 
+  get clock(): Clock {
+    return this.broker.clock;
+  }
+
   get maxMessageBytes(): number {
     return this.broker.options.maxMessageBytes;
   }

@@ -2,6 +2,9 @@
 
 const ONES = 0xffffffff;
 
+/** Far above what fits into an entry: each message takes five bytes or more of 5 MiB. */
+export const MAX_BATCH_SIZE = 2 ** 21;
+
 export class AckSet {
   readonly size: number;
   readonly #words: Uint32Array;
@@ -18,6 +21,13 @@ export class AckSet {
     return this.#words.every((word) => word === 0);
   }
 
+  /** How many are left. */
+  get count(): number {
+    let count = 0;
+    for (const word of this.#words) count += bitsOf(word);
+    return count;
+  }
+
   has(index: number): boolean {
     return ((this.#words[index >>> 5] ?? 0) & (1 << (index & 31))) !== 0;
   }
@@ -25,6 +35,11 @@ export class AckSet {
   clear(index: number): void {
     const at = index >>> 5;
     if (at < this.#words.length) this.#words[at] = (this.#words[at] ?? 0) & ~(1 << (index & 31));
+  }
+
+  /** What is in `others` is no longer in here; both have the same size. */
+  subtract(others: AckSet): void {
+    others.#words.forEach((word, at) => (this.#words[at] = (this.#words[at] ?? 0) & ~word));
   }
 
   /** Everything up to and including `index`. */
@@ -48,4 +63,12 @@ export class AckSet {
     }
     return words;
   }
+}
+
+/** The set bits of 32, summed up in pairs, then fours, then bytes. */
+function bitsOf(word: number): number {
+  const pairs = word - ((word >>> 1) & 0x55555555);
+  const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);
+  const bytes = (fours + (fours >>> 4)) & 0x0f0f0f0f;
+  return Math.imul(bytes, 0x01010101) >>> 24;
 }

@@ -1,8 +1,8 @@
 // Keeps something attached to brokers: attaches, and attaches again with backoff whenever it was lost. One attempt at a
 // time, whatever comes meanwhile, so that quick repeated losses neither leak nor double anything.
 import { TransportError } from '../../core/errors.js';
-import { exponentialBackoff } from '../../core/backoff.js';
 import type { Timer } from '../../ports/clock.js';
+import { isFinal, reconnectWaits, repeatPassing } from './repeat-passing.js';
 import type { ResolvedWireOptions } from './wire-options.js';
 
 export interface AttachmentParts {
@@ -18,7 +18,7 @@ export interface AttachmentParts {
 export class Attachment {
   readonly #parts: AttachmentParts;
   readonly #options: ResolvedWireOptions;
-  readonly #backoff;
+  readonly #waits: (failures: number) => number;
   #attempting = false;
   /** It was lost while an attempt was under way: that attempt may or may not have noticed. */
   #lostMeanwhile = false;
@@ -29,30 +29,16 @@ export class Attachment {
   constructor(parts: AttachmentParts, options: ResolvedWireOptions) {
     this.#parts = parts;
     this.#options = options;
-    this.#backoff = exponentialBackoff({
-      minMs: options.reconnectMinMs,
-      maxMs: options.reconnectMaxMs,
-      jitter: 'equal',
-    });
+    this.#waits = reconnectWaits(options);
   }
 
   /**
    * The first time. What fails for a passing reason is repeated until `operationTimeoutMs` is over; that the place is
-   * taken (CONSUMER_BUSY) is told at once. @throws TransportError of the last attempt.
+   * taken (CONSUMER_BUSY, PRODUCER_BUSY) is told at once. @throws TransportError of the last attempt.
    */
-  async open(): Promise<void> {
-    const { clock, operationTimeoutMs } = this.#options;
-    const deadlineMs = clock.now() + operationTimeoutMs;
-    for (;;) {
-      try {
-        await this.#attempt();
-        return;
-      } catch (error) {
-        const waitMs = this.#nextWaitMs();
-        if (this.#closed || isFinalAtFirst(error) || clock.now() + waitMs > deadlineMs) throw error;
-        await new Promise<void>((resolve) => clock.setTimer(waitMs, resolve));
-      }
-    }
+  open(): Promise<void> {
+    const givesUp = (error: unknown): boolean => this.#closed || isFinal(error) || isTaken(error);
+    return repeatPassing(() => this.#attempt(), this.#options, givesUp);
   }
 
   /** Says that what was attached is attached no more; it is attached again, after a wait. */
@@ -102,11 +88,10 @@ export class Attachment {
 
   #nextWaitMs(): number {
     this.#failures += 1;
-    return this.#backoff(this.#failures - 1, this.#options.random);
+    return this.#waits(this.#failures);
   }
 }
 
-function isFinalAtFirst(error: unknown): boolean {
-  if (!(error instanceof TransportError)) return true;
-  return error.code === 'CONSUMER_BUSY' || !error.retriable;
+function isTaken(error: unknown): boolean {
+  return error instanceof TransportError && (error.code === 'CONSUMER_BUSY' || error.code === 'PRODUCER_BUSY');
 }

@@ -1,62 +1,143 @@
 // Which messages of each batch are still to be acknowledged here. The broker may not keep that (it is a setting, and
-// lost when a topic moves), so the last acknowledgement of a batch always goes out for the whole entry.
+// lost when a topic moves), so the last acknowledgement of a batch always goes out for the whole entry, and a batch
+// is forgotten only when the broker has answered it: repeating a lost one must say the same again.
+import { PulseworkError } from '../../core/errors.js';
 import { EntryMap } from '../../core/entry-map.js';
 import type { EntryPosition, MessageId } from '../../core/message-id.js';
-import { AckSet } from './ack-set.js';
+import { formatMessageId } from '../../core/message-id.js';
+import { AckSet, MAX_BATCH_SIZE } from './ack-set.js';
 import type { MessageIdData } from './protocol/message-metadata.js';
 
+/** Batches known in part that are not here: given back, or delivered to another consumer. The newest so many. */
+const MAX_ELSEWHERE = 1_000;
+
+/** A batch of which this consumer has acknowledged, or may acknowledge, a part. */
+export class BatchEntry {
+  readonly position: EntryPosition;
+  readonly left: AckSet;
+
+  constructor(position: EntryPosition, left: AckSet) {
+    this.position = position;
+    this.left = left;
+  }
+
+  /** What to send now, so that the broker knows all that is acknowledged: later ones say more than earlier ones. */
+  idData(): MessageIdData {
+    const { ledgerId, entryId } = this.position;
+    if (this.left.isEmpty) return { ledgerId, entryId };
+    return { ledgerId, entryId, ackSet: this.left.words(), batchSize: this.left.size };
+  }
+}
+
+/** What an acknowledgement names: an entry, or a batch whose state at the time of sending counts. */
+export type AckItem = MessageIdData | BatchEntry;
+
+export function idDataOf(item: AckItem): MessageIdData {
+  return item instanceof BatchEntry ? item.idData() : item;
+}
+
 export class BatchAcks {
-  readonly #left = new EntryMap<AckSet>();
+  readonly #here = new EntryMap<BatchEntry>();
+  /** By position as text, the oldest first. */
+  readonly #elsewhere = new Map<string, BatchEntry>();
 
   /**
    * A batch arrived. @param left what the broker says is left. Returns what is left in truth: an index acknowledged here
    * before is not delivered again.
    */
-  arrived(entry: EntryPosition, left: AckSet): AckSet {
-    const known = this.#left.get(entry);
-    if (known === undefined || known.size !== left.size) {
-      this.#left.set(entry, left);
-      return left;
-    }
-    known.intersect(left.words());
-    return known;
+  arrived(position: EntryPosition, left: AckSet): AckSet {
+    let entry = this.#find(position);
+    if (entry?.left.size === left.size) entry.left.intersect(left.words());
+    else entry = new BatchEntry(position, left);
+    this.#elsewhere.delete(textOf(position));
+    this.#here.set(position, entry);
+    return entry.left;
   }
 
-  /** What to send so that `id` is acknowledged. */
-  acknowledge(id: MessageId): MessageIdData {
-    const { ledgerId, entryId } = id;
-    if (id.batchIndex < 0 || id.batchSize < 1) {
-      this.#left.delete(id);
-      return { ledgerId, entryId };
-    }
-    const left = this.#left.get(id) ?? new AckSet(id.batchSize);
-    left.clear(id.batchIndex);
-    return this.#idData(id, left);
+  /** @throws PulseworkError MESSAGE_ID_INVALID for a message of a batch whose size is neither given nor known. */
+  check(id: MessageId): void {
+    if (id.batchIndex < 0 || this.#find(id) !== undefined) return;
+    if (id.batchSize > id.batchIndex && id.batchSize <= MAX_BATCH_SIZE) return;
+    const rule = `message id ${formatMessageId(id)} names a message of a batch: its batchSize must be given, got ${id.batchSize}`;
+    throw new PulseworkError('MESSAGE_ID_INVALID', rule);
   }
 
-  /** The same for everything up to and including `id`. */
-  acknowledgeThrough(id: MessageId): MessageIdData {
-    for (const [entry] of this.#left.entries()) {
-      const before = entry.ledgerId < id.ledgerId || (entry.ledgerId === id.ledgerId && entry.entryId < id.entryId);
-      if (before) this.#left.delete(entry);
-    }
-    if (id.batchIndex < 0 || id.batchSize < 1) return this.acknowledge(id);
-    const left = this.#left.get(id) ?? new AckSet(id.batchSize);
-    left.clearThrough(id.batchIndex);
-    return this.#idData(id, left);
+  /** What to send so that `id` is acknowledged; it has passed `check`. */
+  acknowledge(id: MessageId): AckItem {
+    if (id.batchIndex < 0) return this.#whole(id);
+    const entry = this.#known(id);
+    entry.left.clear(id.batchIndex);
+    return entry;
+  }
+
+  /**
+   * The same for everything up to and including `id`, each item a command of its own. In the middle of a batch the entry
+   * before comes first: a broker that does not keep indexes ignores the command that has them.
+   */
+  acknowledgeThrough(id: MessageId): readonly AckItem[] {
+    for (const entry of this.#here.values()) if (isBefore(entry.position, id)) this.#here.delete(entry.position);
+    if (id.batchIndex < 0) return [this.#whole(id)];
+    const entry = this.#known(id);
+    entry.left.clearThrough(id.batchIndex);
+    if (entry.left.isEmpty) return [entry];
+    return [{ ledgerId: id.ledgerId, entryId: id.entryId - 1 }, entry];
+  }
+
+  /** The broker has answered `items`. */
+  confirmed(items: readonly AckItem[]): void {
+    for (const item of items) if (item instanceof BatchEntry && item.left.isEmpty) this.#forget(item);
+  }
+
+  /** The entry goes back to the broker and may come to another consumer. */
+  gaveBack(position: EntryPosition): void {
+    const entry = this.#here.get(position);
+    if (entry === undefined) return;
+    this.#here.delete(position);
+    if (entry.left.count < entry.left.size) this.#keepElsewhere(entry);
+  }
+
+  gaveBackAll(): void {
+    for (const { position } of this.#here.values()) this.gaveBack(position);
   }
 
   clear(): void {
-    this.#left.clear();
+    this.#here.clear();
+    this.#elsewhere.clear();
   }
 
-  #idData(id: MessageId, left: AckSet): MessageIdData {
-    const { ledgerId, entryId } = id;
-    if (left.isEmpty) {
-      this.#left.delete(id);
-      return { ledgerId, entryId };
-    }
-    this.#left.set(id, left);
-    return { ledgerId, entryId, ackSet: left.words(), batchSize: id.batchSize };
+  #find(position: EntryPosition): BatchEntry | undefined {
+    return this.#here.get(position) ?? (this.#elsewhere.size === 0 ? undefined : this.#elsewhere.get(textOf(position)));
   }
+
+  #known(id: MessageId): BatchEntry {
+    const { ledgerId, entryId, partition } = id;
+    return (
+      this.#find(id) ?? this.#keepElsewhere(new BatchEntry({ ledgerId, entryId, partition }, new AckSet(id.batchSize)))
+    );
+  }
+
+  #keepElsewhere(entry: BatchEntry): BatchEntry {
+    this.#elsewhere.set(textOf(entry.position), entry);
+    const [oldest] = this.#elsewhere.keys();
+    if (this.#elsewhere.size > MAX_ELSEWHERE && oldest !== undefined) this.#elsewhere.delete(oldest);
+    return entry;
+  }
+
+  #whole(id: MessageId): MessageIdData {
+    const { ledgerId, entryId } = id;
+    return { ledgerId, entryId };
+  }
+
+  #forget(entry: BatchEntry): void {
+    if (this.#here.get(entry.position) === entry) this.#here.delete(entry.position);
+    if (this.#elsewhere.get(textOf(entry.position)) === entry) this.#elsewhere.delete(textOf(entry.position));
+  }
+}
+
+function textOf({ ledgerId, entryId, partition }: EntryPosition): string {
+  return `${ledgerId}:${entryId}:${partition}`;
+}
+
+function isBefore(a: EntryPosition, b: EntryPosition): boolean {
+  return a.ledgerId < b.ledgerId || (a.ledgerId === b.ledgerId && a.entryId < b.entryId);
 }

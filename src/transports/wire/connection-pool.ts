@@ -1,6 +1,6 @@
 // The connections of one client, by broker: each is opened once and shared by all producers and consumers, and
 // forgotten when it closes.
-import { connect as connectPlain } from 'node:net';
+import { connect as connectPlain, isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { ConnectionOptions } from 'node:tls';
@@ -102,7 +102,8 @@ export class ConnectionPool {
     return {
       host,
       port,
-      servername: host,
+      // The extension for the server's name is for names; an address is checked against the certificate all the same.
+      ...(isIP(host) === 0 ? { servername: host } : {}),
       ...(ca === undefined ? {} : { ca: ca as NonNullable<ConnectionOptions['ca']> }),
       ...(cert === undefined ? {} : { cert }),
       ...(key === undefined ? {} : { key }),

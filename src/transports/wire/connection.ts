@@ -1,7 +1,7 @@
 // One TCP or TLS connection to a broker or proxy: handshake, keep-alive, requests and their answers, and the way of
 // what comes in to the producers and consumers that live on it. Once closed it stays closed; the pool makes a new one.
 import type { Socket } from 'node:net';
-import { PulseworkError, toError } from '../../core/errors.js';
+import { PulseworkError, isClosed, isRefusedForGood, toError } from '../../core/errors.js';
 import { VERSION } from '../../core/version.js';
 import { KeepAlive } from './keep-alive.js';
 import type { Command, CommandBody, CommandName } from './protocol/commands.js';
@@ -10,6 +10,7 @@ import { decodeFrame, encodeCommand } from './protocol/frames.js';
 import { WireFormatError } from './protocol/wire-format-error.js';
 import { RequestTable } from './request-table.js';
 import { connectionLost, serverError } from './server-errors.js';
+import { advertisedHost, hostPortText } from './service-url.js';
 import type { HostPort } from './service-url.js';
 import { SocketWriter } from './socket-writer.js';
 import type { ResolvedWireOptions } from './wire-options.js';
@@ -26,8 +27,11 @@ const FRAME_MARGIN_BYTES = 10 * 1024;
 export interface ProducerSide {
   receipt(receipt: CommandBody<'SEND_RECEIPT'>): void;
   sendFailed(error: CommandBody<'SEND_ERROR'>): void;
-  /** The broker closed it, or the connection is gone. Called once at most; nothing comes afterwards. */
-  detached(reason: Error): void;
+  /**
+   * The broker closed it, or the connection is gone. Called once at most; nothing comes afterwards.
+   * @param assigned the broker that has the topic now, where the old one says so: no lookup is needed.
+   */
+  detached(reason: Error, assigned?: BrokerAddress): void;
 }
 
 /** A consumer of this connection: what the broker says to it. */
@@ -35,19 +39,30 @@ export interface ConsumerSide {
   /** @param section what stands behind the command: see `decodeEntry`. A view: copy what is kept. */
   message(message: CommandBody<'MESSAGE'>, section: Buffer): void;
   activeChanged(active: boolean): void;
-  /** The broker closed it, or the connection is gone. Called once at most; nothing comes afterwards. */
-  detached(reason: Error): void;
+  /** The topic was terminated, and the subscription has acknowledged all of it. */
+  endReached(): void;
+  /** As of a producer. */
+  detached(reason: Error, assigned?: BrokerAddress): void;
 }
 
 type BodyWithoutRequestId<N extends CommandName> = Omit<CommandBody<N>, 'requestId'>;
 type RequestName = { [N in CommandName]: CommandBody<N> extends { requestId: number } ? N : never }[CommandName];
 
-export interface ConnectionTarget {
+export interface BrokerAddress {
+  /** Where to connect. */
   readonly physical: HostPort;
-  /** The same as text. */
-  readonly address: string;
   /** The broker behind a proxy, `host:port`. */
   readonly proxyToBroker: string | undefined;
+}
+
+export interface ConnectionTarget extends BrokerAddress {
+  /** `physical` as text. */
+  readonly address: string;
+}
+
+interface AssignedUrls {
+  readonly assignedBrokerServiceUrl?: string | undefined;
+  readonly assignedBrokerServiceUrlTls?: string | undefined;
 }
 
 export class Connection {
@@ -75,9 +90,9 @@ export class Connection {
     SEND_RECEIPT: (receipt) => this.producers.get(receipt.producerId)?.receipt(receipt),
     SEND_ERROR: (error) => this.producers.get(error.producerId)?.sendFailed(error),
     ACTIVE_CONSUMER_CHANGE: (change) => this.consumers.get(change.consumerId)?.activeChanged(change.isActive ?? false),
-    CLOSE_PRODUCER: ({ producerId }) => this.#closedByBroker(this.producers, producerId),
-    CLOSE_CONSUMER: ({ consumerId }) => this.#closedByBroker(this.consumers, consumerId),
-    REACHED_END_OF_TOPIC: () => undefined,
+    CLOSE_PRODUCER: (close) => this.#closedByBroker(this.producers, close.producerId, close),
+    CLOSE_CONSUMER: (close) => this.#closedByBroker(this.consumers, close.consumerId, close),
+    REACHED_END_OF_TOPIC: ({ consumerId }) => this.consumers.get(consumerId)?.endReached(),
     ERROR: (error) => this.#errorAnswer(error),
   };
 
@@ -86,7 +101,7 @@ export class Connection {
     this.target = target;
     this.#options = options;
     this.#socket = socket;
-    this.#writer = new SocketWriter(socket);
+    this.#writer = new SocketWriter(socket, options.clock);
     this.#requests = new RequestTable(options.clock);
     this.#reader = new FrameReader(DEFAULT_MAX_MESSAGE_BYTES + FRAME_MARGIN_BYTES, (frame) => this.#frame(frame));
     this.closed = new Promise((resolve) => (this.#resolveClosed = resolve));
@@ -144,7 +159,7 @@ export class Connection {
    *   CALL_TIMED_OUT, CONNECTION_LOST.
    */
   request<N extends RequestName>(name: N, body: BodyWithoutRequestId<N>, about: string): Promise<Command> {
-    if (this.#reason !== undefined) return Promise.reject(this.#reason);
+    if (this.#reason !== undefined) return Promise.reject(passing(this.#reason));
     const requestId = this.#requests.nextId();
     const answer = this.#requests.wait(requestId, `${name} of ${about}`, this.#options.requestTimeoutMs);
     // The compiler does not see that a body without its request id, and one, are the body.
@@ -154,7 +169,7 @@ export class Connection {
 
   /** Acknowledges and resolves with the broker's answer; `request` for a command whose request id is optional. */
   requestAck(body: Omit<CommandBody<'ACK'>, 'requestId'>, about: string): Promise<Command> {
-    if (this.#reason !== undefined) return Promise.reject(this.#reason);
+    if (this.#reason !== undefined) return Promise.reject(passing(this.#reason));
     const requestId = this.#requests.nextId();
     const answer = this.#requests.wait(requestId, `ACK on ${about}`, this.#options.requestTimeoutMs);
     this.send('ACK', { ...body, requestId });
@@ -168,7 +183,7 @@ export class Connection {
     this.#reason = reason;
     this.#keepAlive?.stop();
     this.#socket.destroySoon();
-    this.#requests.failAll(reason);
+    this.#requests.failAll(passing(reason));
     for (const side of [...this.producers.values(), ...this.consumers.values()]) side.detached(reason);
     this.producers.clear();
     this.consumers.clear();
@@ -222,10 +237,19 @@ export class Connection {
     else handle(command.body);
   }
 
-  #closedByBroker(sides: Map<number, { detached(reason: Error): void }>, id: number): void {
+  #closedByBroker(sides: Map<number, ProducerSide | ConsumerSide>, id: number, urls: AssignedUrls): void {
     const side = sides.get(id);
     sides.delete(id);
-    side?.detached(connectionLost(`the broker at ${this.target.address} closed it, e.g. because its topic moves`));
+    const reason = `the broker at ${this.target.address} closed it, e.g. because its topic moves`;
+    side?.detached(connectionLost(reason), this.#assigned(urls));
+  }
+
+  #assigned({ assignedBrokerServiceUrl: plain, assignedBrokerServiceUrlTls: tls }: AssignedUrls) {
+    const broker = advertisedHost({ plain, tls }, this.#options.serviceUrl.tls);
+    if (broker === undefined) return undefined;
+    const { physical, proxyToBroker } = this.target;
+    if (proxyToBroker === undefined) return { physical: broker, proxyToBroker };
+    return { physical, proxyToBroker: hostPortText(broker) };
   }
 
   #errorAnswer({ requestId, error, message }: CommandBody<'ERROR'>): void {
@@ -257,4 +281,13 @@ export class Connection {
       this.#lost(`no fresh credentials: ${toError(error).message}`, error);
     }
   }
+}
+
+/**
+ * The same for a request: that the broker wants no more of this connection, say because a token has expired, does not
+ * mean that it would refuse the request on another one.
+ */
+function passing(reason: Error): Error {
+  if (!(reason instanceof PulseworkError) || isClosed(reason)) return reason;
+  return isRefusedForGood(reason) ? connectionLost(reason.message, reason) : reason;
 }

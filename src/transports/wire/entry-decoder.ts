@@ -1,15 +1,16 @@
 // From an entry as the broker sends it to the messages in it: checksum, codec, batch, keys and properties. Codecs may
 // have to be loaded first; entries then wait in line, so that their order stays.
+import { toError } from '../../core/errors.js';
 import type { MessageKey, ReceivedMessage } from '../../core/message.js';
 import type { MessageProperties } from '../../core/properties.js';
 import { NO_PROPERTIES } from '../../core/properties.js';
-import { AckSet } from './ack-set.js';
+import { AckSet, MAX_BATCH_SIZE } from './ack-set.js';
 import { decodeBatch } from './protocol/batch.js';
 import type { BatchedMessage } from './protocol/batch.js';
 import type { CommandBody } from './protocol/commands.js';
 import { decompress, loadCodec, loadedCodec } from './protocol/compression.js';
 import { VALIDATION_ERRORS, decodeEntry } from './protocol/frames.js';
-import type { CorruptEntry, Entry } from './protocol/frames.js';
+import type { Entry } from './protocol/frames.js';
 import type { KeyValue, MessageMetadata } from './protocol/message-metadata.js';
 import { WireFormatError } from './protocol/wire-format-error.js';
 
@@ -25,13 +26,16 @@ export type DecodedEntry =
     }
   /** Not for applications: acknowledge it, give its permits back. */
   | { readonly kind: 'marker'; readonly charged: number }
-  /** Ciphertext without a key: neither delivered nor acknowledged. */
-  | { readonly kind: 'encrypted'; readonly charged: number }
-  | { readonly kind: 'corrupt'; readonly charged: number; readonly fault: CorruptEntry };
+  /** What its producer wrote, but not for this client: ciphertext, a chunk, a codec or a form that it does not know. */
+  | { readonly kind: 'unreadable'; readonly charged: number; readonly reason: string }
+  /** Not what its producer wrote. */
+  | { readonly kind: 'corrupt'; readonly charged: number; readonly reason: string };
 
 export interface EntryPlace {
   readonly topic: string;
   readonly partition: number;
+  /** Of the entry: what the broker counts, corrected by who asked for redeliveries. */
+  readonly redeliveryCount: number;
   readonly connection: number;
   readonly maxMessageBytes: number;
 }
@@ -43,19 +47,37 @@ export function decodeArrival(
   place: EntryPlace,
 ): DecodedEntry | Promise<DecodedEntry> {
   const entry = decodeEntry(section);
-  if ('reason' in entry) return { kind: 'corrupt', charged: 1, fault: entry };
+  if ('reason' in entry) {
+    const isAsWritten = entry.validationError !== VALIDATION_ERRORS.checksum;
+    return { kind: isAsWritten ? 'unreadable' : 'corrupt', charged: 1, reason: entry.reason };
+  }
   const { metadata } = entry;
-  const left = batchLeft(metadata, message.ackSet);
-  const charged = left === undefined ? 1 : countOf(left);
+  const size = metadata.numMessagesInBatch;
+  if (size !== undefined && size > MAX_BATCH_SIZE) {
+    return { kind: 'unreadable', charged: size, reason: `a batch of ${size} messages` };
+  }
+  const left = size === undefined ? undefined : new AckSet(Math.max(size, 0), message.ackSet);
+  const charged = left === undefined ? 1 : left.count;
   if (metadata.markerType !== undefined) return { kind: 'marker', charged };
-  if (metadata.encryptionKeys !== undefined) return { kind: 'encrypted', charged };
+  const reason = unreadableReason(metadata);
+  if (reason !== undefined) return { kind: 'unreadable', charged, reason };
   const whole = { entry, message, place, left, charged };
   const codecNumber = metadata.compression ?? 0;
   if (codecNumber === 0 || loadedCodec(codecNumber) !== undefined) return decodeWhole(whole);
   return loadCodec(codecNumber).then(
     () => decodeWhole(whole),
-    (error: unknown) => corrupt(charged, VALIDATION_ERRORS.decompression, String(error)),
+    (error: unknown) => ({ kind: 'unreadable', charged, reason: toError(error).message }),
   );
+}
+
+/** What only another client can read. Handing it on as it is would pass off something else as the message. */
+function unreadableReason(metadata: MessageMetadata): string | undefined {
+  const [key] = metadata.encryptionKeys ?? [];
+  if (key !== undefined) return `it is encrypted with the key "${key.key}", and this client has no keys`;
+  const { chunkId, numChunksFromMsg: chunks = 1 } = metadata;
+  if (chunks > 1)
+    return `it is chunk ${chunkId ?? 0} of a message in ${chunks} chunks, which this client does not join`;
+  return undefined;
 }
 
 interface WholeEntry {
@@ -70,18 +92,16 @@ function decodeWhole(whole: WholeEntry): DecodedEntry {
   const { entry, left, charged, place } = whole;
   const size = entry.metadata.uncompressedSize ?? 0;
   if (size > place.maxMessageBytes) {
-    return corrupt(charged, VALIDATION_ERRORS.uncompressedSize, `a payload of ${size} bytes after decompression`);
+    return { kind: 'unreadable', charged, reason: `a payload of ${size} bytes after decompression` };
   }
-  let step: number = VALIDATION_ERRORS.decompression;
   try {
     const codec = loadedCodec(entry.metadata.compression ?? 0);
     const payload = codec === undefined ? entry.payload : decompress(codec, entry.payload, size);
-    step = VALIDATION_ERRORS.batch;
     const messages = left === undefined ? [single(whole, payload)] : batched(whole, payload, left);
     return { kind: 'messages', messages, charged, left };
   } catch (error) {
     if (!(error instanceof WireFormatError)) throw error;
-    return corrupt(charged, step, error.message);
+    return { kind: 'unreadable', charged, reason: error.message };
   }
 }
 
@@ -93,17 +113,21 @@ function single({ entry: { metadata }, message, place }: WholeEntry, payload: Bu
     orderingKey: copyOf(metadata.orderingKey),
     properties: propertiesOf(metadata.properties),
     eventTimeMs: timeOf(metadata.eventTime),
-    ...fromEntry(metadata, message, place),
+    ...fromEntry(metadata, place),
   };
 }
 
 function batched(whole: WholeEntry, payload: Buffer, left: AckSet): ReceivedMessage[] {
-  const { metadata } = whole.entry;
+  const { compactedBatchIndexes } = whole.entry.metadata;
   const messages: ReceivedMessage[] = [];
-  for (const one of decodeBatch(payload, left.size, metadata.compactedBatchIndexes)) {
-    if (one.metadata.compactedOut === true) left.clear(one.index);
-    else if (left.has(one.index)) messages.push(batchedMessage(whole, one, left.size));
+  /** What the broker compacted away: nobody will ever acknowledge it, so it must not keep the entry. */
+  const gone = new AckSet(left.size);
+  for (const one of decodeBatch(payload, left.size, compactedBatchIndexes)) {
+    if (one.metadata.compactedOut === true) continue;
+    gone.clear(one.index);
+    if (left.has(one.index)) messages.push(batchedMessage(whole, one, left.size));
   }
+  left.subtract(gone);
   return messages;
 }
 
@@ -117,39 +141,19 @@ function batchedMessage(whole: WholeEntry, one: BatchedMessage, batchSize: numbe
     orderingKey: copyOf(metadata.orderingKey),
     properties: propertiesOf(metadata.properties),
     eventTimeMs: timeOf(metadata.eventTime),
-    ...fromEntry(entry.metadata, message, place),
+    ...fromEntry(entry.metadata, place),
   };
 }
 
 /** What all messages of an entry share. */
-function fromEntry(metadata: MessageMetadata, message: CommandBody<'MESSAGE'>, place: EntryPlace) {
+function fromEntry(metadata: MessageMetadata, place: EntryPlace) {
   return {
     deliverAtMs: metadata.deliverAtTime,
     publishTimeMs: metadata.publishTime,
-    redeliveryCount: message.redeliveryCount ?? 0,
+    redeliveryCount: place.redeliveryCount,
     producerName: metadata.producerName,
     connection: place.connection,
   };
-}
-
-function batchLeft(metadata: MessageMetadata, ackSet: readonly bigint[] | undefined): AckSet | undefined {
-  const size = metadata.numMessagesInBatch;
-  if (size === undefined || metadata.encryptionKeys !== undefined) return undefined;
-  // A count that no entry can have must not make a large set; decodeBatch refuses the entry.
-  return new AckSet(Math.min(Math.max(size, 0), MAX_BATCH), ackSet);
-}
-
-/** Far above what fits into an entry: each message takes five bytes or more of 5 MiB. */
-const MAX_BATCH = 2 ** 21;
-
-function countOf(left: AckSet): number {
-  let count = 0;
-  for (let index = 0; index < left.size; index++) if (left.has(index)) count += 1;
-  return count;
-}
-
-function corrupt(charged: number, validationError: number, reason: string): DecodedEntry {
-  return { kind: 'corrupt', charged, fault: { validationError, reason } };
 }
 
 function positionOf({ messageId }: CommandBody<'MESSAGE'>): { readonly ledgerId: number; readonly entryId: number } {

@@ -1,11 +1,13 @@
 // Finds the broker that serves a topic, and how many partitions a topic has. A lookup is also what makes a broker load
 // a topic, so it comes before each attempt to attach to one.
 import { TransportError } from '../../core/errors.js';
+import { ConcurrencyLimit } from './concurrency-limit.js';
 import type { Connection } from './connection.js';
 import type { ConnectionPool } from './connection-pool.js';
 import type { Command, CommandBody } from './protocol/commands.js';
+import { repeatPassing } from './repeat-passing.js';
 import { connectionLost, serverError } from './server-errors.js';
-import { hostPortText, parseServiceUrl } from './service-url.js';
+import { advertisedHost, hostPortText } from './service-url.js';
 import type { HostPort } from './service-url.js';
 import type { ResolvedWireOptions } from './wire-options.js';
 
@@ -13,34 +15,44 @@ type LookupBody = Omit<CommandBody<'LOOKUP'>, 'requestId'>;
 
 /** Brokers that send a client in a circle are a fault of the cluster, and must not become one of the client. */
 const MAX_REDIRECTS = 20;
+/** Brokers refuse lookups when they have too many: a client with thousands of topics must not ask for all at once. */
+const MAX_CONCURRENT_LOOKUPS = 50;
 
 export class Lookup {
   readonly #pool: ConnectionPool;
   readonly #options: ResolvedWireOptions;
   /** Lookups under way by topic: equal ones share the answer. */
   readonly #underWay = new Map<string, Promise<Connection>>();
+  readonly #limit = new ConcurrencyLimit(MAX_CONCURRENT_LOOKUPS);
 
   constructor(pool: ConnectionPool, options: ResolvedWireOptions) {
     this.#pool = pool;
     this.#options = options;
   }
 
-  /** 0 for a topic without partitions. @throws TransportError TOPIC_NOT_FOUND, CONNECTION_LOST, ... */
-  async partitions(topic: string): Promise<number> {
-    const connection = await this.#pool.toService();
-    const answer = await connection.request('PARTITIONED_METADATA', { topic }, topic);
-    if (answer.name !== 'PARTITIONED_METADATA_RESPONSE') throw unexpected(topic, answer.name);
-    if (answer.body.response === 1) throw serverError(`partitions of ${topic}`, 0, answer.body.message);
-    return answer.body.partitions ?? 0;
+  /**
+   * 0 for a topic without partitions. What fails for a passing reason is repeated until `operationTimeoutMs` is over.
+   * @throws TransportError TOPIC_NOT_FOUND, CONNECTION_LOST, ...
+   */
+  partitions(topic: string): Promise<number> {
+    return repeatPassing(() => this.#limit.run(() => this.#askPartitions(topic)), this.#options);
   }
 
   /** A connection to the broker that serves `topic` now. @throws TransportError */
   connectionFor(topic: string): Promise<Connection> {
     const known = this.#underWay.get(topic);
     if (known !== undefined) return known;
-    const lookup = this.#find(topic).finally(() => this.#underWay.delete(topic));
+    const lookup = this.#limit.run(() => this.#find(topic)).finally(() => this.#underWay.delete(topic));
     this.#underWay.set(topic, lookup);
     return lookup;
+  }
+
+  async #askPartitions(topic: string): Promise<number> {
+    const connection = await this.#pool.toService();
+    const answer = await connection.request('PARTITIONED_METADATA', { topic }, topic);
+    if (answer.name !== 'PARTITIONED_METADATA_RESPONSE') throw unexpected(topic, answer.name);
+    if (answer.body.response === 1) throw serverError(`partitions of ${topic}`, 0, answer.body.message);
+    return answer.body.partitions ?? 0;
   }
 
   async #find(topic: string): Promise<Connection> {
@@ -64,10 +76,9 @@ export class Lookup {
 
   #brokerOf(topic: string, { brokerServiceUrl, brokerServiceUrlTls }: CommandBody<'LOOKUP_RESPONSE'>): HostPort {
     const { tls } = this.#options.serviceUrl;
-    const url = tls ? brokerServiceUrlTls : brokerServiceUrl;
-    const parsed = parseServiceUrl(url);
-    const host = typeof parsed === 'string' || parsed.tls !== tls ? undefined : parsed.hosts[0];
+    const host = advertisedHost({ plain: brokerServiceUrl, tls: brokerServiceUrlTls }, tls);
     if (host !== undefined) return host;
+    const url = tls ? brokerServiceUrlTls : brokerServiceUrl;
     throw connectionLost(`LOOKUP of ${topic}: the broker gave no usable ${tls ? 'TLS ' : ''}address, "${url ?? ''}"`);
   }
 

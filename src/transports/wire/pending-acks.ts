@@ -1,13 +1,18 @@
 // Acknowledgements on their way: those of one turn of the event loop travel in one command, and each caller learns
 // whether the broker has them. When the consumer is detached nobody answers any more, so all of them fail at once.
-import { afterThisTurn } from '../../system/turn-end.js';
+import type { Clock } from '../../ports/clock.js';
+import { idDataOf } from './batch-acks.js';
+import type { AckItem } from './batch-acks.js';
 import type { MessageIdData } from './protocol/message-metadata.js';
 
 /** As many ids as other clients put into one command. */
 const MAX_IDS = 1_000;
 
+export type AckType = 'individual' | 'cumulative';
+
 interface Group {
-  readonly ids: MessageIdData[];
+  /** A set: of a batch, however many of its messages are acknowledged in one turn, one id goes out. */
+  readonly items: Set<AckItem>;
   readonly settled: Promise<void>;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
@@ -15,19 +20,30 @@ interface Group {
 
 export class PendingAcks {
   /** Sends one command and resolves with the broker's answer. */
-  readonly #send: (ids: readonly MessageIdData[]) => Promise<unknown>;
+  readonly #send: (type: AckType, ids: readonly MessageIdData[]) => Promise<unknown>;
+  readonly #clock: Clock;
   #open: Group | undefined;
   readonly #sent = new Set<Group>();
 
-  constructor(send: (ids: readonly MessageIdData[]) => Promise<unknown>) {
+  constructor(clock: Clock, send: (type: AckType, ids: readonly MessageIdData[]) => Promise<unknown>) {
+    this.#clock = clock;
     this.#send = send;
   }
 
   /** Resolves when the broker answered. @throws what `failAll` is given, or the broker's error. */
-  add(ids: readonly MessageIdData[]): Promise<void> {
-    const group = (this.#open ??= this.#begin());
-    for (const id of ids) group.ids.push(id);
-    if (group.ids.length >= MAX_IDS) this.flush();
+  add(items: readonly AckItem[]): Promise<void> {
+    const group = this.#open ?? this.#begin();
+    for (const item of items) group.items.add(item);
+    if (group.items.size >= MAX_IDS) this.flush();
+    return group.settled;
+  }
+
+  /** The same for everything up to and including `item`; in a command of its own, after what waits. */
+  addCumulative(item: AckItem): Promise<void> {
+    this.flush();
+    const group = newGroup();
+    group.items.add(item);
+    this.#dispatch(group, 'cumulative');
     return group.settled;
   }
 
@@ -36,10 +52,7 @@ export class PendingAcks {
     const group = this.#open;
     if (group === undefined) return;
     this.#open = undefined;
-    this.#sent.add(group);
-    this.#send(group.ids)
-      .then(group.resolve, group.reject)
-      .finally(() => this.#sent.delete(group));
+    this.#dispatch(group, 'individual');
   }
 
   failAll(error: Error): void {
@@ -50,16 +63,28 @@ export class PendingAcks {
   }
 
   #begin(): Group {
-    let resolve: () => void = () => undefined;
-    let reject: (error: Error) => void = () => undefined;
-    const settled = new Promise<void>((onResolve, onReject) => {
-      resolve = onResolve;
-      reject = onReject;
-    });
-    const group = { ids: [], settled, resolve, reject };
-    afterThisTurn(() => {
+    const group = newGroup();
+    this.#open = group;
+    this.#clock.nextTurn(() => {
       if (this.#open === group) this.flush();
     });
     return group;
   }
+
+  #dispatch(group: Group, type: AckType): void {
+    this.#sent.add(group);
+    void this.#send(type, Array.from(group.items, idDataOf))
+      .then(group.resolve, group.reject)
+      .finally(() => this.#sent.delete(group));
+  }
+}
+
+function newGroup(): Group {
+  let resolve: () => void = () => undefined;
+  let reject: (error: Error) => void = () => undefined;
+  const settled = new Promise<void>((onResolve, onReject) => {
+    resolve = onResolve;
+    reject = onReject;
+  });
+  return { items: new Set(), settled, resolve, reject };
 }

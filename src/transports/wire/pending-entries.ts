@@ -1,5 +1,7 @@
 // Entries that were sent and have no receipt yet, in the order of sending. Receipts come in that order, so only the
-// oldest entry can be completed: whatever else comes says that something was lost.
+// oldest entry can be completed: a receipt for a later one says that something was lost.
+import { Fifo } from './fifo.js';
+import type { PendingMessage } from './pending-message.js';
 
 /** One frame: a single message, or a batch. */
 export interface PendingEntry {
@@ -7,26 +9,21 @@ export interface PendingEntry {
   readonly sequenceId: number;
   /** Sent again as it is after a reconnect: a batch that is cut differently loses messages under deduplication. */
   readonly frame: Buffer;
-  /** Where the entry was stored; undefined when the broker had it before (deduplication). */
-  readonly stored: (position: { readonly ledgerId: number; readonly entryId: number }) => void;
-  readonly failed: (error: Error) => void;
+  readonly messages: readonly PendingMessage[];
 }
 
 export type ReceiptVerdict =
-  /** The oldest entry is complete and was removed. */
-  | 'completed'
   /** For an entry that was given up before: nothing to do. */
   | 'late'
   /** Receipts are missing before this one: only sending everything again helps. */
   | 'gap';
 
 export class PendingEntries {
-  #entries: PendingEntry[] = [];
-  /** Entries before it are gone: cutting them off in one go keeps removal O(1). */
-  #head = 0;
+  readonly #entries = new Fifo<PendingEntry>();
+  #whenEmpty: (() => void)[] = [];
 
   get size(): number {
-    return this.#entries.length - this.#head;
+    return this.#entries.size;
   }
 
   push(entry: PendingEntry): void {
@@ -34,37 +31,43 @@ export class PendingEntries {
   }
 
   oldest(): PendingEntry | undefined {
-    return this.#entries[this.#head];
+    return this.#entries.peek();
   }
 
-  receipt(sequenceId: number, position: { readonly ledgerId: number; readonly entryId: number }): ReceiptVerdict {
-    const oldest = this.oldest();
-    if (oldest === undefined || sequenceId < oldest.sequenceId) return 'late';
-    if (sequenceId > oldest.sequenceId) return 'gap';
-    this.removeOldest();
-    oldest.stored(position);
-    return 'completed';
-  }
-
-  removeOldest(): PendingEntry | undefined {
-    const oldest = this.#entries[this.#head];
-    if (oldest === undefined) return undefined;
-    this.#head += 1;
-    if (this.#head > 1024 || this.#head === this.#entries.length) {
-      this.#entries = this.#entries.slice(this.#head);
-      this.#head = 0;
+  /** Takes out the entry that a receipt completes. */
+  receipt(sequenceId: number): PendingEntry | ReceiptVerdict {
+    if (this.#entries.peek()?.sequenceId !== sequenceId) {
+      return this.#entries.some((entry) => entry.sequenceId === sequenceId) ? 'gap' : 'late';
     }
-    return oldest;
+    const completed = this.#entries.shift() as PendingEntry;
+    this.#tellEmpty();
+    return completed;
   }
 
-  frames(): Buffer[] {
-    return this.#entries.slice(this.#head).map((entry) => entry.frame);
+  remove(sequenceId: number): PendingEntry | undefined {
+    const removed = this.#entries.remove((entry) => entry.sequenceId === sequenceId);
+    this.#tellEmpty();
+    return removed;
   }
 
-  failAll(error: Error): void {
-    const failed = this.#entries.slice(this.#head);
-    this.#entries = [];
-    this.#head = 0;
-    for (const entry of failed) entry.failed(error);
+  toArray(): PendingEntry[] {
+    return this.#entries.toArray();
+  }
+
+  takeAll(): PendingEntry[] {
+    const all = this.#entries.takeAll();
+    this.#tellEmpty();
+    return all;
+  }
+
+  /** Resolves once nothing waits for a receipt. */
+  empty(): Promise<void> {
+    if (this.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenEmpty.push(resolve));
+  }
+
+  #tellEmpty(): void {
+    if (this.#whenEmpty.length === 0 || this.size > 0) return;
+    for (const resolve of this.#whenEmpty.splice(0)) resolve();
   }
 }

@@ -1,6 +1,9 @@
 // How many messages a broker may still send to one consumer, and when to allow more. What was dropped on arrival was
 // never queued, so its permits come back by themselves: nothing has to be given back one by one.
 
+/** The most that one command may grant: brokers read a signed number. */
+const MAX_GRANT = 2 ** 31 - 1;
+
 export class Permits {
   /** Granted less charged: below zero after a batch that was larger than what was left. */
   #atBroker = 0;
@@ -29,7 +32,7 @@ export class Permits {
    * as Pulsar's clients do (S-10): fewer commands.
    */
   take(target: number): number {
-    const missing = target - this.#queued - this.#atBroker;
+    const missing = Math.min(target - this.#queued - this.#atBroker, MAX_GRANT);
     if (missing < 1 || missing < Math.floor(target / 2)) return 0;
     this.#atBroker += missing;
     return missing;

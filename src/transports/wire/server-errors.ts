@@ -8,7 +8,7 @@ interface Meaning {
   readonly retriable: boolean;
 }
 
-const retriable = (name: string, code: ErrorCode = 'CONNECTION_LOST'): Meaning => ({ name, code, retriable: true });
+const retriable = (name: string, code: ErrorCode = 'BROKER_ERROR'): Meaning => ({ name, code, retriable: true });
 const final = (name: string, code: ErrorCode): Meaning => ({ name, code, retriable: false });
 
 /** By number of the protocol's ServerError. */
@@ -16,8 +16,8 @@ const MEANINGS: readonly Meaning[] = [
   retriable('UnknownError'),
   retriable('MetadataError'),
   retriable('PersistenceError'),
-  final('AuthenticationError', 'NOT_SUPPORTED'),
-  final('AuthorizationError', 'NOT_SUPPORTED'),
+  final('AuthenticationError', 'AUTHENTICATION_FAILED'),
+  final('AuthorizationError', 'NOT_ALLOWED'),
   retriable('ConsumerBusy', 'CONSUMER_BUSY'),
   retriable('ServiceNotReady'),
   retriable('ProducerBlockedQuotaExceededError'),
@@ -29,19 +29,19 @@ const MEANINGS: readonly Meaning[] = [
   retriable('ConsumerNotFound'),
   retriable('TooManyRequests'),
   final('TopicTerminatedError', 'TOPIC_TERMINATED'),
-  retriable('ProducerBusy', 'CONSUMER_BUSY'),
+  retriable('ProducerBusy', 'PRODUCER_BUSY'),
   final('InvalidTopicName', 'TOPIC_NAME_INVALID'),
-  final('IncompatibleSchema', 'NOT_SUPPORTED'),
-  final('ConsumerAssignError', 'NOT_SUPPORTED'),
+  final('IncompatibleSchema', 'SCHEMA_INCOMPATIBLE'),
+  final('ConsumerAssignError', 'NOT_ALLOWED'),
   retriable('TransactionCoordinatorNotFound'),
   final('InvalidTxnStatus', 'NOT_SUPPORTED'),
-  final('NotAllowedError', 'NOT_SUPPORTED'),
+  final('NotAllowedError', 'NOT_ALLOWED'),
   final('TransactionConflict', 'NOT_SUPPORTED'),
   final('TransactionNotFound', 'NOT_SUPPORTED'),
-  final('ProducerFenced', 'NOT_SUPPORTED'),
+  final('ProducerFenced', 'PRODUCER_FENCED'),
 ];
 
-export const SERVER_ERROR = { checksum: 9, topicTerminated: 15, notAllowed: 22 } as const;
+export const SERVER_ERROR = { quotaExceeded: 8, checksum: 9, topicTerminated: 15, notAllowed: 22 } as const;
 
 /** @param subject what was asked, e.g. `SUBSCRIBE of "persistent://…"`. Numbers that are not known can be tried again. */
 export function serverError(subject: string, number: number, message: string | undefined): TransportError {

@@ -24,6 +24,15 @@ export function parseServiceUrl(url: unknown): ServiceUrl | string {
   return { tls, hosts: hosts as HostPort[] };
 }
 
+/** Where a broker says it, or another one, can be reached. Undefined when it names no usable address. */
+export function advertisedHost(
+  urls: { readonly plain?: string | undefined; readonly tls?: string | undefined },
+  tls: boolean,
+): HostPort | undefined {
+  const parsed = parseServiceUrl(tls ? urls.tls : urls.plain);
+  return typeof parsed === 'string' || parsed.tls !== tls ? undefined : parsed.hosts[0];
+}
+
 export function hostPortText({ host, port }: HostPort): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -1,19 +1,21 @@
 // What goes out on one socket: frames of one turn of the event loop leave together, so that thousands of small
 // commands cost one system call.
 import type { Socket } from 'node:net';
-import { afterThisTurn } from '../../system/turn-end.js';
+import type { Clock } from '../../ports/clock.js';
 
 /** More is not copied together but handed over piece by piece, and not kept waiting for the end of the turn. */
 const MAX_GATHERED_BYTES = 128 * 1024;
 
 export class SocketWriter {
   readonly #socket: Socket;
+  readonly #clock: Clock;
   #frames: Buffer[] = [];
   #bytes = 0;
   #scheduled = false;
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, clock: Clock) {
     this.#socket = socket;
+    this.#clock = clock;
   }
 
   write(frame: Buffer): void {
@@ -22,7 +24,7 @@ export class SocketWriter {
     if (this.#bytes >= MAX_GATHERED_BYTES) this.flush();
     else if (!this.#scheduled) {
       this.#scheduled = true;
-      afterThisTurn(() => {
+      this.#clock.nextTurn(() => {
         this.#scheduled = false;
         this.flush();
       });

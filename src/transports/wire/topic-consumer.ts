@@ -2,36 +2,32 @@
 // acknowledgements. Each registration is a new generation: nothing of an older one counts any more.
 import { TransportError } from '../../core/errors.js';
 import type { ReceivedMessage } from '../../core/message.js';
-import type { MessageId } from '../../core/message-id.js';
-import type { SubscriptionSpec, SubscriptionType } from '../../core/subscription-spec.js';
+import type { EntryPosition, MessageId } from '../../core/message-id.js';
+import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
 import { partitionOf } from '../../core/topic-name.js';
 import type { SubscriptionState } from '../../ports/transport.js';
-import { AckSet } from './ack-set.js';
 import { Attachment } from './attachment.js';
 import { BatchAcks } from './batch-acks.js';
-import type { Connection, ConsumerSide } from './connection.js';
+import type { BrokerAddress, Connection, ConsumerSide } from './connection.js';
 import { decodeArrival } from './entry-decoder.js';
 import type { DecodedEntry } from './entry-decoder.js';
+import { EntryIntake } from './entry-intake.js';
+import type { Verdict } from './entry-intake.js';
+import { NextOccurrence } from './next-occurrence.js';
 import { PendingAcks } from './pending-acks.js';
+import type { AckType } from './pending-acks.js';
 import { Permits } from './permits.js';
 import type { CommandBody } from './protocol/commands.js';
 import type { MessageIdData } from './protocol/message-metadata.js';
+import { seekPosition } from './seek-position.js';
+import type { SeekTarget } from './seek-position.js';
 import { alreadyClosed, connectionLost } from './server-errors.js';
+import { subscribeBody } from './subscribe-command.js';
 import type { WireContext } from './wire-context.js';
 
-const TYPE_NUMBERS: Readonly<Record<SubscriptionType, number>> = {
-  exclusive: 0,
-  shared: 1,
-  failover: 2,
-  'key-shared': 3,
-};
-const POSITION_NUMBERS = { latest: 0, earliest: 1 } as const;
-const INDIVIDUAL = 0;
-const CUMULATIVE = 1;
-/** Positions that stand for the ends of a topic. */
-const EARLIEST: MessageIdData = { ledgerId: -1, entryId: -1 };
-const LATEST: MessageIdData = { ledgerId: Infinity, entryId: Infinity };
+const ACK_NUMBERS: Readonly<Record<AckType, number>> = { individual: 0, cumulative: 1 };
+const LEAVE: Verdict = { kind: 'leave' };
 
 /** What a consumer tells its subscription. */
 export interface ConsumerOwner {
@@ -52,7 +48,8 @@ export class TopicConsumer implements ConsumerSide {
   readonly #attachment: Attachment;
   readonly #permits = new Permits();
   readonly #batchAcks = new BatchAcks();
-  readonly #acks = new PendingAcks((ids) => this.#sendAcks(INDIVIDUAL, ids));
+  readonly #intake: EntryIntake;
+  readonly #acks: PendingAcks;
   #connection: Connection | undefined;
   #generation = 0;
   #state: SubscriptionState['state'] = 'lost';
@@ -64,7 +61,14 @@ export class TopicConsumer implements ConsumerSide {
   #target = 0;
   /** Entries that wait for a codec, in line. */
   #decoding: Promise<void> | undefined;
+  /** The SEEK that waits for its answer: until then the consumer is not attached again. */
   #seeking: Promise<unknown> | undefined;
+  /** Seeks one after the other. */
+  #seeks: Promise<unknown> = Promise.resolve();
+  readonly #nextRegistration: NextOccurrence;
+  /** Where the topic is now, as the broker that closed this consumer said. */
+  #assigned: BrokerAddress | undefined;
+  #endReached = false;
   #closed = false;
 
   constructor(context: WireContext, topic: string, spec: SubscriptionSpec, owner: ConsumerOwner) {
@@ -74,6 +78,9 @@ export class TopicConsumer implements ConsumerSide {
     this.#owner = owner;
     this.#id = context.nextId();
     this.#partition = partitionOf(topic);
+    this.#nextRegistration = new NextOccurrence(context.options.clock);
+    this.#intake = new EntryIntake(topic, this.#batchAcks, context.options.logger);
+    this.#acks = new PendingAcks(context.options.clock, (type, ids) => this.#sendAcks(type, ids));
     const parts = {
       subject: `subscription "${spec.subscription}" on ${topic}`,
       attach: () => this.#attach(),
@@ -106,31 +113,40 @@ export class TopicConsumer implements ConsumerSide {
     this.#permits.left(messages);
   }
 
+  /** @throws PulseworkError MESSAGE_ID_INVALID when `id` cannot be acknowledged. */
+  checkId(id: MessageId): void {
+    this.#batchAcks.check(id);
+  }
+
   async acknowledge(ids: readonly MessageId[]): Promise<void> {
-    this.checkConnected();
-    await this.#acks.add(ids.map((id) => this.#batchAcks.acknowledge(id)));
+    this.checkSettles();
+    const items = ids.map((id) => this.#batchAcks.acknowledge(id));
+    await this.#acks.add(items);
+    this.#batchAcks.confirmed(items);
   }
 
   async acknowledgeCumulative(id: MessageId): Promise<void> {
-    this.checkConnected();
-    this.#acks.flush();
-    await this.#sendAcks(CUMULATIVE, [this.#batchAcks.acknowledgeThrough(id)]);
+    this.checkSettles();
+    const items = this.#batchAcks.acknowledgeThrough(id);
+    await Promise.all(items.map((item) => this.#acks.addCumulative(item)));
+    this.#batchAcks.confirmed(items);
   }
 
   /** Only on Shared and Key_Shared. */
   redeliver(ids: readonly MessageId[]): void {
-    const connection = this.checkConnected();
+    const connection = this.checkSettles();
     this.#acks.flush();
     const entries = new Map(ids.map(({ ledgerId, entryId }) => [`${ledgerId}:${entryId}`, { ledgerId, entryId }]));
     // Copies that lie here would be handed on besides the redelivered ones: drop them first (N-33).
     this.#drop(({ id }) => entries.has(`${id.ledgerId}:${id.entryId}`));
+    for (const entry of entries.values()) this.#batchAcks.gaveBack({ ...entry, partition: this.#partition });
     connection.send('REDELIVER_UNACKNOWLEDGED_MESSAGES', { consumerId: this.#id, messageIds: [...entries.values()] });
     this.grantUpTo(this.#target);
   }
 
   /** Everything that is not acknowledged, from the first on. */
   redeliverAll(): void {
-    const connection = this.checkConnected();
+    const connection = this.checkSettles();
     this.#acks.flush();
     this.#epoch += 1;
     this.#drop(() => true);
@@ -138,24 +154,34 @@ export class TopicConsumer implements ConsumerSide {
     this.grantUpTo(this.#target);
   }
 
-  /** The broker closes all consumers of the subscription on the way; they come back once it has answered. */
-  async seek(to: MessageId | Date | 'earliest' | 'latest'): Promise<void> {
-    const connection = this.checkConnected();
-    this.#acks.flush();
-    const target = to instanceof Date ? { messagePublishTime: to.getTime() } : { messageId: seekPosition(to) };
-    const answer = connection.request('SEEK', { consumerId: this.#id, ...target }, this.topic);
-    this.#seeking = answer;
-    try {
-      await answer;
-    } finally {
-      this.#seeking = undefined;
+  /** Moves the subscription and resolves once this consumer is attached to it again, or after one request's time. */
+  async seek(to: SeekTarget): Promise<void> {
+    const inLine = this.#seeks.then(() => this.#seekNow(to));
+    this.#seeks = inLine.catch(() => undefined);
+    await inLine;
+  }
+
+  /** The last message of the topic; undefined while it has none. */
+  async lastMessageId(): Promise<MessageId | undefined> {
+    const answer = await this.checkConnected().request('GET_LAST_MESSAGE_ID', { consumerId: this.#id }, this.topic);
+    if (answer.name !== 'GET_LAST_MESSAGE_ID_RESPONSE') {
+      throw connectionLost(`last message id of ${this.topic}: the broker answered ${answer.name}`);
     }
+    const { ledgerId, entryId, batchIndex = -1 } = answer.body.lastMessageId;
+    if (entryId < 0) return undefined;
+    return { ledgerId, entryId, partition: this.#partition, batchIndex, batchSize: batchIndex + 1, topic: this.topic };
+  }
+
+  /** Whether the topic was terminated and all of it is acknowledged. */
+  get hasReachedEnd(): boolean {
+    return this.#endReached;
   }
 
   /** Sends what is acknowledged, then leaves. Calling it twice is allowed. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#attachment.close();
+    this.#nextRegistration.happened();
     const connection = this.#connection;
     if (connection === undefined) return;
     this.#acks.flush();
@@ -169,6 +195,7 @@ export class TopicConsumer implements ConsumerSide {
     const place = {
       topic: this.topic,
       partition: this.#partition,
+      redeliveryCount: this.#intake.redeliveryCount(this.#positionOf(message), message.redeliveryCount ?? 0),
       connection: this.#generation,
       maxMessageBytes: this.#connection?.maxMessageBytes ?? 0,
     };
@@ -186,13 +213,22 @@ export class TopicConsumer implements ConsumerSide {
 
   activeChanged(active: boolean): void {
     this.#active = active;
-    // What lies here goes to the consumer that is active now.
-    if (!active) this.#drop(() => true);
+    // What lies here, or was handed on and is not settled, goes to the consumer that is active now.
+    if (!active) {
+      this.#drop(() => true);
+      this.#batchAcks.gaveBackAll();
+    }
     if (this.#connection !== undefined) this.#changeState(active ? 'active' : 'standby');
   }
 
-  detached(reason: Error): void {
+  endReached(): void {
+    this.#endReached = true;
+    this.#context.options.logger?.info(`subscription "${this.#spec.subscription}" is at the end of ${this.topic}`);
+  }
+
+  detached(reason: Error, assigned?: BrokerAddress): void {
     this.#connection = undefined;
+    this.#assigned = assigned;
     this.#acks.failAll(connectionLost(`subscription "${this.#spec.subscription}": ${reason.message}`, reason));
     this.#drop(() => true);
     if (this.#state !== 'lost') this.#changeState('lost');
@@ -209,14 +245,23 @@ export class TopicConsumer implements ConsumerSide {
     );
   }
 
+  /** The same where something is to be settled: after a seek it would settle what was asked for again. */
+  checkSettles(): Connection {
+    const connection = this.checkConnected();
+    if (this.#seeking === undefined) return connection;
+    throw connectionLost(`subscription "${this.#spec.subscription}" on ${this.topic} is being moved by a seek`);
+  }
+
   async #attach(): Promise<void> {
     await this.#seeking?.catch(() => undefined);
-    const connection = await this.#context.lookup.connectionFor(this.topic);
+    const connection = await this.#connect();
     this.#checkOpen();
     this.#active = undefined;
+    this.#endReached = false;
     connection.consumers.set(this.#id, this);
     try {
-      await connection.request('SUBSCRIBE', this.#subscribeBody(), this.topic);
+      const parts = { topic: this.topic, consumerId: this.#id, consumerEpoch: this.#epoch };
+      await connection.request('SUBSCRIBE', subscribeBody(this.#spec, parts), this.topic);
     } catch (error) {
       connection.consumers.delete(this.#id);
       // Without an answer the broker may have it all the same, holding messages that nobody reads.
@@ -230,6 +275,14 @@ export class TopicConsumer implements ConsumerSide {
     this.#registered(connection);
   }
 
+  /** An assigned broker is tried once; whatever goes wrong with it, a lookup tells more. */
+  #connect(): Promise<Connection> {
+    const assigned = this.#assigned;
+    this.#assigned = undefined;
+    if (assigned === undefined) return this.#context.lookup.connectionFor(this.topic);
+    return this.#context.pool.to(assigned.physical, assigned.proxyToBroker);
+  }
+
   #registered(connection: Connection): void {
     this.#connection = connection;
     this.#generation += 1;
@@ -239,6 +292,26 @@ export class TopicConsumer implements ConsumerSide {
     this.#changeState('connected');
     if (this.#active !== undefined) this.#changeState(this.#active ? 'active' : 'standby');
     this.grantUpTo(this.#target);
+    this.#nextRegistration.happened();
+  }
+
+  /** The broker closes the consumers on the way, before or after its answer (G-03); they come back afterwards. */
+  async #seekNow(to: SeekTarget): Promise<void> {
+    const connection = this.checkConnected();
+    this.#acks.flush();
+    this.#seeking = connection.request('SEEK', { consumerId: this.#id, ...seekPosition(to) }, this.topic);
+    try {
+      await this.#seeking;
+    } finally {
+      this.#seeking = undefined;
+    }
+    // Still attached: what lies here, or is on its way, is from before. Only a new registration tells old from new.
+    if (this.#connection === connection) {
+      connection.consumers.delete(this.#id);
+      this.#leave(connection);
+      this.detached(connectionLost('it was moved by a seek'));
+    }
+    await this.#nextRegistration.wait(this.#context.options.requestTimeoutMs);
   }
 
   #checkOpen(): void {
@@ -257,64 +330,39 @@ export class TopicConsumer implements ConsumerSide {
     connection.request('CLOSE_CONSUMER', { consumerId: this.#id }, this.topic).catch(() => undefined);
   }
 
-  #subscribeBody(): Omit<CommandBody<'SUBSCRIBE'>, 'requestId'> {
-    const { subscription, type, consumerName, initialPosition } = this.#spec;
-    return {
-      topic: this.topic,
-      subscription,
-      subType: TYPE_NUMBERS[type],
-      consumerId: this.#id,
-      consumerName,
-      initialPosition: POSITION_NUMBERS[initialPosition],
-      ...(type === 'key-shared' ? { keySharedMeta: { keySharedMode: 0 } } : {}),
-      ...(redeliversSingly(type) ? {} : { consumerEpoch: this.#epoch }),
-    };
-  }
-
   #arrived(message: CommandBody<'MESSAGE'>, decoded: DecodedEntry): void {
-    const messages = this.#wanted(message, decoded);
+    const position = this.#positionOf(message);
+    const isStale = (message.consumerEpoch ?? this.#epoch) < this.#epoch || this.#active === false;
+    const verdict = isStale ? LEAVE : this.#intake.judge(position, decoded);
+    const messages = verdict.kind === 'hand-on' ? verdict.messages : [];
     this.#permits.arrived(decoded.charged, messages.length);
     if (messages.length > 0) this.#owner.arrived(this, messages);
     else this.grantUpTo(this.#target);
+    if (verdict.kind === 'get-rid') this.#discard(position, verdict.validationError);
+    if (verdict.kind === 'ask-back') this.#askBack(position);
   }
 
-  /** The messages of an entry that are handed on; none for an entry that has to be got rid of. */
-  #wanted(message: CommandBody<'MESSAGE'>, decoded: DecodedEntry): readonly ReceivedMessage[] {
-    if ((message.consumerEpoch ?? this.#epoch) < this.#epoch || this.#active === false) return [];
-    const { ledgerId, entryId } = message.messageId;
-    const entry = `${ledgerId}:${entryId} of ${this.topic}`;
-    const { logger } = this.#context.options;
-    switch (decoded.kind) {
-      case 'messages': {
-        if (decoded.left === undefined) return decoded.messages;
-        const position = { ledgerId, entryId, partition: this.#partition };
-        const left = this.#batchAcks.arrived(position, decoded.left);
-        return left === decoded.left ? decoded.messages : decoded.messages.filter(({ id }) => left.has(id.batchIndex));
-      }
-      case 'marker':
-        this.#discard(message);
-        return [];
-      case 'encrypted':
-        logger?.error(`entry ${entry} is encrypted and there is no key: it stays unacknowledged`);
-        return [];
-      case 'corrupt':
-        logger?.error(`entry ${entry} is corrupt and dropped: ${decoded.fault.reason}`);
-        this.#discard(message, decoded.fault.validationError);
-        return [];
-    }
+  #discard({ ledgerId, entryId }: EntryPosition, validationError: number | undefined): void {
+    const body = { consumerId: this.#id, ackType: ACK_NUMBERS.individual, messageId: [{ ledgerId, entryId }] };
+    this.#connection?.send('ACK', { ...body, validationError });
   }
 
-  #discard(message: CommandBody<'MESSAGE'>, validationError?: number): void {
-    const { ledgerId, entryId } = message.messageId;
-    const body = { consumerId: this.#id, ackType: INDIVIDUAL, messageId: [{ ledgerId, entryId }], validationError };
-    this.#connection?.send('ACK', body);
+  #askBack({ ledgerId, entryId }: EntryPosition): void {
+    if (this.#seeking !== undefined) return; // Then all of it comes again.
+    if (!redeliversSingly(this.#spec.type)) return this.redeliverAll();
+    const body = { consumerId: this.#id, messageIds: [{ ledgerId, entryId }] };
+    this.#connection?.send('REDELIVER_UNACKNOWLEDGED_MESSAGES', body);
   }
 
-  #sendAcks(ackType: number, messageId: readonly MessageIdData[]): Promise<unknown> {
+  #positionOf({ messageId }: CommandBody<'MESSAGE'>): EntryPosition {
+    return { ledgerId: messageId.ledgerId, entryId: messageId.entryId, partition: this.#partition };
+  }
+
+  #sendAcks(type: AckType, messageId: readonly MessageIdData[]): Promise<unknown> {
     if (this.#connection === undefined) {
       return Promise.reject(connectionLost(`acknowledgements on ${this.topic}: the connection is gone`));
     }
-    return this.#connection.requestAck({ consumerId: this.#id, ackType, messageId }, this.topic);
+    return this.#connection.requestAck({ consumerId: this.#id, ackType: ACK_NUMBERS[type], messageId }, this.topic);
   }
 
   #drop(drop: (message: ReceivedMessage) => boolean): void {
@@ -325,14 +373,4 @@ export class TopicConsumer implements ConsumerSide {
     this.#state = state;
     this.#owner.stateChanged(this);
   }
-}
-
-function seekPosition(to: MessageId | 'earliest' | 'latest'): MessageIdData {
-  if (to === 'earliest') return EARLIEST;
-  if (to === 'latest') return LATEST;
-  const { ledgerId, entryId, batchIndex, batchSize } = to;
-  if (batchIndex < 1 || batchSize < 1) return { ledgerId, entryId };
-  const wanted = new AckSet(batchSize);
-  wanted.clearThrough(batchIndex - 1);
-  return { ledgerId, entryId, ackSet: wanted.words() };
 }

@@ -1,51 +1,82 @@
 // The producer of one topic or partition: its registration at the broker over all reconnects, and the entries without a
-// receipt, which are sent again in order, unchanged, on each new connection.
+// receipt, which are sent again in order, unchanged, after each new registration.
 import { TransportError } from '../../core/errors.js';
-import type { EncodedMessage } from '../../core/message.js';
-import type { MessageId } from '../../core/message-id.js';
 import { partitionOf } from '../../core/topic-name.js';
 import { Attachment } from './attachment.js';
+import { Batcher } from './batcher.js';
 import type { Connection, ProducerSide } from './connection.js';
-import { encodeSingle } from './entry-encoder.js';
+import { entryOf } from './entry-encoder.js';
+import type { EntryOrigin } from './entry-encoder.js';
 import { PendingEntries } from './pending-entries.js';
+import type { PendingEntry } from './pending-entries.js';
+import type { PendingMessage } from './pending-message.js';
 import type { CommandBody } from './protocol/commands.js';
+import { isIntactSend, sectionBytesOf } from './protocol/frames.js';
+import type { ResolvedPublisherOptions } from './publisher-options.js';
+import { SendTimeout } from './send-timeout.js';
 import { SERVER_ERROR, alreadyClosed, connectionLost, serverError } from './server-errors.js';
 import type { WireContext } from './wire-context.js';
+
+/** The place of an entry that the broker had before, under another receipt. */
+const NOWHERE = { ledgerId: -1, entryId: -1 } as const;
+
+export interface TopicProducerParts {
+  readonly options: ResolvedPublisherOptions;
+  readonly compression: EntryOrigin['compression'];
+  /** What the broker takes for one entry, metadata included. */
+  readonly maxEntryBytes: () => number;
+  /** Told once of each message that was published: it has its receipt, or failed. */
+  readonly done: (messages: readonly PendingMessage[]) => void;
+}
 
 export class TopicProducer implements ProducerSide {
   /** Full name, with its partition. */
   readonly topic: string;
   readonly #context: WireContext;
+  readonly #parts: TopicProducerParts;
   readonly #id: number;
   readonly #partition: number;
+  readonly #byKey: boolean;
   readonly #attachment: Attachment;
+  readonly #batcher: Batcher;
   readonly #pending = new PendingEntries();
+  readonly #timeout: SendTimeout;
+  /** Where frames go; undefined while the broker would not take them. */
   #connection: Connection | undefined;
-  /** Given by the broker at the first registration and asked for again at the others. */
+  /** Asked for, or given by the broker at the first registration and asked for again at the others. */
   #name: string | undefined;
+  #registered = false;
   #epoch = 0;
   #topicEpoch: number | undefined;
   #lastSequenceId = -1;
+  #closing = false;
   /** Why no more can be published, ever. */
   #dead: Error | undefined;
 
-  constructor(context: WireContext, topic: string) {
+  constructor(context: WireContext, topic: string, parts: TopicProducerParts) {
     this.topic = topic;
     this.#context = context;
+    this.#parts = parts;
     this.#id = context.nextId();
     this.#partition = partitionOf(topic);
-    const parts = {
+    this.#name = parts.options.producerName;
+    this.#byKey = parts.options.batching?.byKey === true;
+    this.#batcher = new Batcher(parts.options.batching, context.options.clock, (messages) => this.#send(messages));
+    const { sendTimeoutMs } = parts.options;
+    this.#timeout = new SendTimeout(this.#pending, context.options.clock, sendTimeoutMs, () => this.#overdue());
+    const attachmentParts = {
       subject: `producer of ${topic}`,
       attach: () => this.#attach(),
       givesUp: (error: unknown) => error instanceof TransportError && !error.retriable,
       failed: (error: unknown) => this.#die(error as Error),
     };
-    this.#attachment = new Attachment(parts, context.options);
+    this.#attachment = new Attachment(attachmentParts, context.options);
   }
 
   /** @throws TransportError when the broker refuses it for good or stays away too long. */
   async open(): Promise<void> {
     await this.#attachment.open();
+    this.#batcher.startAfter(this.#lastSequenceId);
   }
 
   /** The highest sequence id that the broker has of a producer of this name; -1 for a new one. */
@@ -53,49 +84,70 @@ export class TopicProducer implements ProducerSide {
     return this.#lastSequenceId;
   }
 
-  /** Resolves with the receipt. Sent at once, or once a broker is there. */
-  publish(message: EncodedMessage, sequenceId: number): Promise<MessageId> {
-    if (this.#dead !== undefined) return Promise.reject(this.#dead);
-    const producerName = this.#name ?? '';
-    const publishTimeMs = this.#context.options.clock.now();
-    const frame = encodeSingle(message, sequenceId, { producerId: this.#id, producerName, publishTimeMs });
-    return new Promise((resolve, reject) => {
-      const stored = (position: { readonly ledgerId: number; readonly entryId: number }): void =>
-        resolve({ ...position, partition: this.#partition, batchIndex: -1, batchSize: 0, topic: this.topic });
-      this.#pending.push({ sequenceId, frame, stored, failed: reject });
-      this.#connection?.sendFrame(frame);
-    });
+  get batchesSent(): number {
+    return this.#batcher.sent;
+  }
+
+  publish(message: PendingMessage): void {
+    if (this.#dead !== undefined) return this.#fail([message], this.#dead);
+    this.#batcher.add(message);
+  }
+
+  /** Sends what is gathered. */
+  flush(): void {
+    this.#batcher.flush();
   }
 
   receipt({ sequenceId, messageId }: CommandBody<'SEND_RECEIPT'>): void {
-    const position = { ledgerId: messageId?.ledgerId ?? -1, entryId: messageId?.entryId ?? -1 };
-    if (this.#pending.receipt(sequenceId, position) !== 'gap') return;
-    this.#connection?.close(connectionLost(`producer of ${this.topic}: a receipt is missing before ${sequenceId}`));
+    const { ledgerId, entryId } = messageId ?? NOWHERE;
+    // That it had the entry before the broker says at once, ahead of receipts for what it is still storing.
+    const entry = ledgerId < 0 ? this.#pending.remove(sequenceId) : this.#pending.receipt(sequenceId);
+    if (entry === undefined || entry === 'late') return;
+    if (entry === 'gap') return this.#registerAgain();
+    const { messages } = entry;
+    const batchSize = messages.length === 1 ? 0 : messages.length;
+    for (let i = 0; i < messages.length; i++) {
+      const batchIndex = batchSize === 0 ? -1 : i;
+      messages[i]?.stored({ ledgerId, entryId, partition: this.#partition, batchIndex, batchSize, topic: this.topic });
+    }
+    this.#parts.done(messages);
   }
 
   sendFailed({ sequenceId, error, message }: CommandBody<'SEND_ERROR'>): void {
     const failure = serverError(`SEND to ${this.topic}`, error, message);
     if (error === SERVER_ERROR.topicTerminated) return this.#die(failure);
-    if (error === SERVER_ERROR.notAllowed) return this.#failOldest(sequenceId, failure);
-    // Sending everything again over a new connection is the way out of all others.
-    this.#connection?.close(connectionLost(failure.message, failure));
+    if (error === SERVER_ERROR.notAllowed || this.#isCorrupt(sequenceId, error)) {
+      const refused = this.#pending.remove(sequenceId);
+      return refused === undefined ? undefined : this.#fail(refused.messages, failure);
+    }
+    if (error === SERVER_ERROR.quotaExceeded) this.#failAll(failure);
+    // For all others sending again is the way out: over the same connection, which others use as well.
+    this.#registerAgain();
   }
 
   detached(): void {
     this.#connection = undefined;
-    this.#attachment.lost();
+    if (this.#closing)
+      this.#failAll(connectionLost(`producer of ${this.topic}: the connection was lost while it closed`));
+    else this.#attachment.lost();
   }
 
-  /** Gives up what has no receipt yet: whether it was stored is unknown. Calling it twice is allowed. */
+  /**
+   * Sends what is gathered and waits for receipts while there is a broker to give them. What is left fails: whether it
+   * was stored is unknown. Calling it twice is allowed.
+   */
   async close(): Promise<void> {
+    this.#closing = true;
+    this.#batcher.flush();
+    if (this.#connection !== undefined) await this.#pending.empty();
+    this.#batcher.close();
     this.#attachment.close();
+    this.#timeout.stop();
     const connection = this.#connection;
     this.#connection = undefined;
     this.#dead ??= alreadyClosed(`publisher of ${this.topic}`);
-    this.#pending.failAll(this.#dead);
-    if (connection === undefined) return;
-    connection.producers.delete(this.#id);
-    await connection.request('CLOSE_PRODUCER', { producerId: this.#id }, this.topic).catch(() => undefined);
+    this.#failAll(this.#dead);
+    if (connection !== undefined) await this.#deregister(connection);
   }
 
   async #attach(): Promise<void> {
@@ -113,7 +165,7 @@ export class TopicProducer implements ProducerSide {
       throw connectionLost(`producer of ${this.topic}: closed while it was registered`);
     }
     this.#connection = connection;
-    for (const frame of this.#pending.frames()) connection.sendFrame(frame);
+    for (const { frame } of this.#pending.toArray()) connection.sendFrame(frame);
   }
 
   async #register(connection: Connection): Promise<void> {
@@ -121,34 +173,117 @@ export class TopicProducer implements ProducerSide {
       topic: this.topic,
       producerId: this.#id,
       producerName: this.#name,
-      userProvidedProducerName: false,
+      userProvidedProducerName: this.#parts.options.producerName !== undefined,
       epoch: this.#epoch,
       topicEpoch: this.#topicEpoch,
     };
     this.#epoch += 1;
     const answer = await connection.request('PRODUCER', body, this.topic);
     if (answer.name !== 'PRODUCER_SUCCESS') throw connectionLost(`PRODUCER of ${this.topic}: answered ${answer.name}`);
-    if (this.#name === undefined) this.#lastSequenceId = answer.body.lastSequenceId ?? -1;
+    if (!this.#registered) this.#lastSequenceId = answer.body.lastSequenceId ?? -1;
+    this.#registered = true;
     this.#name = answer.body.producerName;
     this.#topicEpoch = answer.body.topicEpoch;
     if (this.#dead === undefined) return;
-    await connection.request('CLOSE_PRODUCER', { producerId: this.#id }, this.topic).catch(() => undefined);
+    await this.#deregister(connection);
     throw this.#dead;
   }
 
   /** Without an answer the broker may have it all the same, and would refuse the next attempt. */
   #undo(connection: Connection, error: unknown): void {
-    if (!(error instanceof TransportError) || error.code !== 'CALL_TIMED_OUT') return;
-    connection.request('CLOSE_PRODUCER', { producerId: this.#id }, this.topic).catch(() => undefined);
+    if (error instanceof TransportError && error.code === 'CALL_TIMED_OUT') void this.#deregister(connection);
   }
 
-  #failOldest(sequenceId: number, failure: Error): void {
-    if (this.#pending.oldest()?.sequenceId === sequenceId) this.#pending.removeOldest()?.failed(failure);
+  async #deregister(connection: Connection): Promise<void> {
+    await connection.request('CLOSE_PRODUCER', { producerId: this.#id }, this.topic).catch(() => undefined);
+    if (connection.producers.get(this.#id) === this) connection.producers.delete(this.#id);
+  }
+
+  /** Closes it at the broker, which gives the receipts that are under way first, and registers it anew. */
+  #registerAgain(): void {
+    const connection = this.#connection;
+    if (connection === undefined) return;
+    this.#connection = undefined;
+    void connection
+      .request('CLOSE_PRODUCER', { producerId: this.#id }, this.topic)
+      .catch((error: unknown) =>
+        connection.close(connectionLost(`producer of ${this.topic} could not be closed`, error)),
+      )
+      .then(() => {
+        if (connection.producers.get(this.#id) !== this) return; // It was told meanwhile that it is detached.
+        connection.producers.delete(this.#id);
+        this.detached();
+      });
+  }
+
+  /** One entry on its way. */
+  #send(messages: readonly PendingMessage[]): void {
+    let entry: PendingEntry;
+    try {
+      entry = entryOf(messages, this.#byKey, this.#origin());
+    } catch (error) {
+      return this.#fail(messages, error as Error);
+    }
+    const limit = this.#parts.maxEntryBytes();
+    const bytes = sectionBytesOf(entry.frame);
+    if (bytes > limit) return this.#tooLarge(messages, bytes, limit);
+    this.#pending.push(entry);
+    this.#timeout.watch();
+    this.#connection?.sendFrame(entry.frame);
+  }
+
+  #origin(): EntryOrigin {
+    return {
+      producerId: this.#id,
+      producerName: this.#name ?? '',
+      publishTimeMs: this.#context.options.clock.now(),
+      compression: this.#parts.compression,
+    };
+  }
+
+  /** Beyond the limit the broker closes the connection without a word, for everybody on it. */
+  #tooLarge(messages: readonly PendingMessage[], bytes: number, limit: number): void {
+    if (messages.length > 1) {
+      const half = messages.length >>> 1;
+      this.#send(messages.slice(0, half));
+      return this.#send(messages.slice(half));
+    }
+    this.#fail(messages, messageTooLarge(this.topic, bytes, limit));
+  }
+
+  #isCorrupt(sequenceId: number, error: number): boolean {
+    if (error !== SERVER_ERROR.checksum) return false;
+    const refused = this.#pending.toArray().find((entry) => entry.sequenceId === sequenceId);
+    return refused !== undefined && !isIntactSend(refused.frame);
+  }
+
+  #overdue(): void {
+    const { sendTimeoutMs } = this.#parts.options;
+    const text = `SEND to ${this.topic}: no receipt within ${sendTimeoutMs} ms; whether it was stored is unknown`;
+    this.#failAll(new TransportError('CALL_TIMED_OUT', text, { retriable: true }));
+  }
+
+  #fail(messages: readonly PendingMessage[], error: Error): void {
+    for (const { failed } of messages) failed(error);
+    this.#parts.done(messages);
+  }
+
+  /** In order, what is gathered last. */
+  #failAll(error: Error): void {
+    const gathered = this.#batcher.takeAll();
+    for (const { messages } of this.#pending.takeAll()) this.#fail(messages, error);
+    for (const messages of gathered) this.#fail(messages, error);
   }
 
   #die(error: Error): void {
     this.#dead ??= error;
     this.#attachment.close();
-    this.#pending.failAll(error);
+    this.#timeout.stop();
+    this.#failAll(error);
   }
+}
+
+export function messageTooLarge(topic: string, bytes: number, limit: number): TransportError {
+  const text = `message for "${topic}" has ${bytes} bytes, the broker takes ${limit}`;
+  return new TransportError('MESSAGE_TOO_LARGE', text, { retriable: false });
 }

@@ -2,9 +2,12 @@
 // on them. The transport is a thin face of it.
 import { fullTopicName } from '../../core/topic-name.js';
 import type { InitialPosition, SubscriptionSpec, SubscriptionType } from '../../core/subscription-spec.js';
-import type { Publisher, Subscription } from '../../ports/transport.js';
 import { ConnectionPool } from './connection-pool.js';
 import { Lookup } from './lookup.js';
+import { repeatPassing } from './repeat-passing.js';
+import { PendingBytes } from './pending-message.js';
+import { resolvePublisherOptions } from './publisher-options.js';
+import type { WirePublisherOptions } from './publisher-options.js';
 import { alreadyClosed } from './server-errors.js';
 import { checkSubscriptionSpec } from './subscription-checks.js';
 import type { WireContext } from './wire-context.js';
@@ -43,7 +46,13 @@ export class WireClient {
     const resolved = resolveWireOptions(options);
     const pool = new ConnectionPool(resolved);
     let lastId = 0;
-    this.#context = { options: resolved, pool, lookup: new Lookup(pool, resolved), nextId: () => ++lastId };
+    this.#context = {
+      options: resolved,
+      pool,
+      lookup: new Lookup(pool, resolved),
+      pendingBytes: new PendingBytes(resolved.maxPendingBytes),
+      nextId: () => ++lastId,
+    };
   }
 
   /** What the broker takes for one message, in bytes; Pulsar's default before a broker was asked. */
@@ -52,7 +61,7 @@ export class WireClient {
   }
 
   /** Opens a consumer per topic or partition. @throws ConfigurationError; TransportError, see `Transport.subscribe`. */
-  async subscribe(options: WireSubscribeOptions): Promise<Subscription> {
+  async subscribe(options: WireSubscribeOptions): Promise<WireSubscription> {
     this.#checkOpen();
     const spec = resolveSubscribeOptions(options, this.#context.options.random);
     checkSubscriptionSpec(spec);
@@ -63,12 +72,17 @@ export class WireClient {
     return this.#keep(subscription);
   }
 
-  /** Opens a producer per partition. @param topic short or full. @throws TransportError, see `Transport.publisher`. */
-  async publisher(topic: string): Promise<Publisher> {
+  /**
+   * Opens a producer per partition. @param topic short or full. @throws ConfigurationError; TransportError, see
+   * `Transport.publisher`.
+   */
+  async publisher(topic: string, options: WirePublisherOptions = {}): Promise<WirePublisher> {
     this.#checkOpen();
     const full = fullTopicName(topic);
+    const resolved = resolvePublisherOptions(full, options);
     await this.#learnLimit();
     const publisher = await WirePublisher.open(this.#context, full, {
+      options: resolved,
       maxMessageBytes: () => this.#maxMessageBytes,
       forget: (closed) => void this.#open.delete(closed),
     });
@@ -83,7 +97,8 @@ export class WireClient {
   }
 
   async #learnLimit(): Promise<void> {
-    this.#maxMessageBytes = (await this.#context.pool.toService()).maxMessageBytes;
+    const { options, pool } = this.#context;
+    this.#maxMessageBytes = (await repeatPassing(() => pool.toService(), options)).maxMessageBytes;
   }
 
   /** What was opened while the client closed must not stay. */

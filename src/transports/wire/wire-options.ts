@@ -44,6 +44,8 @@ export interface WireOptions {
   /** First and longest wait between two attempts to connect again. @default 100 ms and 1 minute */
   readonly reconnectMinMs?: number | undefined;
   readonly reconnectMaxMs?: number | undefined;
+  /** Of messages without a receipt, all publishers together; further ones wait. @default 64 MiB, as Java's client */
+  readonly maxPendingBytes?: number | undefined;
   /** Which of its advertised addresses a broker should name. @default the broker's own choice */
   readonly listenerName?: string | undefined;
   readonly logger?: Logger | undefined;
@@ -60,6 +62,7 @@ export const DEFAULT_WIRE_OPTIONS = {
   operationTimeoutMs: seconds(30),
   reconnectMinMs: 100,
   reconnectMaxMs: minutes(1),
+  maxPendingBytes: 64 * 1024 * 1024,
 } as const;
 
 export interface ResolvedWireOptions {
@@ -72,6 +75,7 @@ export interface ResolvedWireOptions {
   readonly operationTimeoutMs: number;
   readonly reconnectMinMs: number;
   readonly reconnectMaxMs: number;
+  readonly maxPendingBytes: number;
   readonly listenerName: string | undefined;
   readonly logger: Logger | undefined;
   readonly clock: Clock;
@@ -88,6 +92,7 @@ const KNOWN: readonly (keyof WireOptions)[] = [
   'operationTimeoutMs',
   'reconnectMinMs',
   'reconnectMaxMs',
+  'maxPendingBytes',
   'listenerName',
   'logger',
   'clock',
@@ -109,6 +114,7 @@ export function resolveWireOptions(options: WireOptions): ResolvedWireOptions {
   check.durationMs('operationTimeoutMs', options.operationTimeoutMs);
   const reconnectMinMs = options.reconnectMinMs ?? DEFAULT_WIRE_OPTIONS.reconnectMinMs;
   check.durationMs('reconnectMaxMs', options.reconnectMaxMs, { minMs: reconnectMinMs });
+  check.positiveInteger('maxPendingBytes', options.maxPendingBytes);
   check.nonEmptyString('listenerName', options.listenerName);
   check.function('random', options.random);
   checkAuthentication(options.authentication, check);
@@ -133,6 +139,7 @@ function resolved(options: WireOptions): Omit<ResolvedWireOptions, 'serviceUrl'>
       options.reconnectMaxMs ?? DEFAULT_WIRE_OPTIONS.reconnectMaxMs,
       options.reconnectMinMs ?? 0,
     ),
+    maxPendingBytes: options.maxPendingBytes ?? DEFAULT_WIRE_OPTIONS.maxPendingBytes,
     listenerName: options.listenerName,
     logger: options.logger,
     clock: options.clock ?? systemClock,

@@ -1,12 +1,21 @@
-// The Publisher port over the wire: one producer per partition, and the choice of the partition.
-import { PulseworkError, TransportError, describeValue } from '../../core/errors.js';
+// The Publisher port over the wire: one producer per partition, the choice of the partition, and the room for messages
+// that wait for receipts.
+import { PulseworkError, describeValue } from '../../core/errors.js';
 import type { EncodedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
+import { copyProperties } from '../../core/properties.js';
 import { partitionName, partitionOf } from '../../core/topic-name.js';
 import type { Publisher } from '../../ports/transport.js';
-import { javaStringHash, keyText } from './key-hash.js';
+import { MessageRouting } from './message-routing.js';
+import { PendingRoom, sizeOf } from './pending-message.js';
+import type { PendingMessage } from './pending-message.js';
+import { loadCodec } from './protocol/compression.js';
+import { COMPRESSION_NUMBERS } from './protocol/message-metadata.js';
+import type { Compression } from './protocol/message-metadata.js';
+import type { ResolvedPublisherOptions } from './publisher-options.js';
 import { alreadyClosed } from './server-errors.js';
-import { TopicProducer } from './topic-producer.js';
+import { TopicProducer, messageTooLarge } from './topic-producer.js';
+import type { TopicProducerParts } from './topic-producer.js';
 import type { WireContext } from './wire-context.js';
 
 /** The topics to attach to: the topic itself, or each of its partitions. */
@@ -16,39 +25,62 @@ export async function partitionsOf(context: WireContext, topic: string): Promise
   return count === 0 ? [topic] : Array.from({ length: count }, (_, index) => partitionName(topic, index));
 }
 
+export interface WirePublisherParts {
+  readonly options: ResolvedPublisherOptions;
+  /** What the broker takes for one entry. */
+  readonly maxMessageBytes: () => number;
+  readonly forget: (closed: WirePublisher) => void;
+}
+
 export class WirePublisher implements Publisher {
   readonly topic: string;
+  readonly #parts: WirePublisherParts;
+  readonly #now: () => number;
   readonly #producers: readonly TopicProducer[];
-  readonly #maxMessageBytes: () => number;
-  readonly #forget: (closed: WirePublisher) => void;
+  readonly #routing: MessageRouting<TopicProducer>;
+  readonly #room: PendingRoom;
   #lastSequenceId: number;
-  #turn = 0;
   #closed = false;
 
   private constructor(
+    context: WireContext,
     topic: string,
-    producers: readonly TopicProducer[],
-    parts: { readonly maxMessageBytes: () => number; readonly forget: (closed: WirePublisher) => void },
+    names: readonly string[],
+    codec: Codec,
+    parts: WirePublisherParts,
   ) {
     this.topic = topic;
-    this.#producers = producers;
-    this.#maxMessageBytes = parts.maxMessageBytes;
-    this.#forget = parts.forget;
-    this.#lastSequenceId = Math.max(-1, ...producers.map((producer) => producer.lastSequenceId));
+    this.#parts = parts;
+    const { clock, random } = context.options;
+    this.#now = () => clock.now();
+    const { options, maxMessageBytes } = parts;
+    this.#room = new PendingRoom(options.maxPendingMessages, context.pendingBytes, (message) =>
+      this.#admitted(message),
+    );
+    const done = (messages: readonly PendingMessage[]): void => this.#room.leave(messages);
+    const producerParts = { options, compression: codec, maxEntryBytes: maxMessageBytes, done };
+    this.#producers = names.map((name) => new TopicProducer(context, name, producerParts));
+    this.#routing = new MessageRouting(this.#producers, options, random);
+    this.#lastSequenceId = -1;
   }
 
   /** @param topic full name. @throws TransportError */
-  static async open(
-    context: WireContext,
-    topic: string,
-    parts: { readonly maxMessageBytes: () => number; readonly forget: (closed: WirePublisher) => void },
-  ): Promise<WirePublisher> {
-    const producers = (await partitionsOf(context, topic)).map((name) => new TopicProducer(context, name));
-    const opened = await Promise.allSettled(producers.map((producer) => producer.open()));
+  static async open(context: WireContext, topic: string, parts: WirePublisherParts): Promise<WirePublisher> {
+    const names = await partitionsOf(context, topic);
+    const codec = await codecOf(parts.options.compression);
+    const publisher = new WirePublisher(context, topic, names, codec, parts);
+    await publisher.#open();
+    return publisher;
+  }
+
+  async #open(): Promise<void> {
+    const opened = await Promise.allSettled(this.#producers.map((producer) => producer.open()));
     const failed = opened.find((result) => result.status === 'rejected');
-    if (failed === undefined) return new WirePublisher(topic, producers, parts);
-    await Promise.all(producers.map((producer) => producer.close()));
-    throw failed.reason as Error;
+    if (failed !== undefined) {
+      await Promise.all(this.#producers.map((producer) => producer.close()));
+      throw failed.reason as Error;
+    }
+    this.#lastSequenceId = Math.max(-1, ...this.#producers.map((producer) => producer.lastSequenceId));
   }
 
   nextSequenceId(): number {
@@ -56,38 +88,80 @@ export class WirePublisher implements Publisher {
     return this.#lastSequenceId;
   }
 
-  async publish(message: EncodedMessage, sequenceId: number): Promise<MessageId> {
-    if (this.#closed) throw alreadyClosed(`publisher of "${this.topic}"`);
-    if (!Number.isSafeInteger(sequenceId) || sequenceId < 0) {
-      const rule = `sequence id must be a whole number of 0 or more, got ${describeValue(sequenceId)}`;
-      throw new PulseworkError('CONFIGURATION_INVALID', rule);
-    }
-    this.#checkSize(message);
-    return this.#producerFor(message).publish(message, sequenceId);
+  /**
+   * See the port.
+   * Waits for room when too much is without a receipt. @throws TransportError also CALL_TIMED_OUT, see `sendTimeoutMs`.
+   */
+  publish(message: EncodedMessage, sequenceId: number): Promise<MessageId> {
+    const wrong = this.#whatIsWrong(message, sequenceId);
+    if (wrong !== undefined) return Promise.reject(wrong);
+    // Not an async function: the promise of one around this promise would cost as much as all the rest.
+    return new Promise((stored, failed) => {
+      this.#room.enter({
+        message: ownCopy(message),
+        sequenceId,
+        bytes: sizeOf(message),
+        sinceMs: this.#now(),
+        stored,
+        failed,
+      });
+    });
   }
 
+  #whatIsWrong({ payload }: EncodedMessage, sequenceId: number): Error | undefined {
+    if (this.#closed) return alreadyClosed(`publisher of "${this.topic}"`);
+    if (!Number.isSafeInteger(sequenceId) || sequenceId < 0) {
+      const rule = `sequence id must be a whole number of 0 or more, got ${describeValue(sequenceId)}`;
+      return new PulseworkError('CONFIGURATION_INVALID', rule);
+    }
+    const limit = this.#parts.maxMessageBytes();
+    // Not even when compression would make it small enough: those who read it refuse it.
+    if (payload === null || payload.length <= limit) return undefined;
+    return messageTooLarge(this.topic, payload.length, limit);
+  }
+
+  /** Sends at once what waits for its batch to fill. */
+  flush(): void {
+    for (const producer of this.#producers) producer.flush();
+  }
+
+  /** Waits for the receipts of what was sent while there is a broker to give them; what waits for room fails. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.#forget(this);
+    this.#room.close(alreadyClosed(`publisher of "${this.topic}"`));
     await Promise.all(this.#producers.map((producer) => producer.close()));
+    this.#parts.forget(this);
   }
 
-  #producerFor(message: EncodedMessage): TopicProducer {
-    const turn = message.key === undefined ? this.#turn++ : javaStringHash(keyText(message.key));
-    const producer = this.#producers[turn % this.#producers.length];
-    if (producer === undefined) throw new Error(`publisher of ${this.topic} has no partition`);
-    return producer;
+  #admitted(message: PendingMessage): void {
+    let producer: TopicProducer;
+    try {
+      producer = this.#routing.partitionFor(message.message);
+    } catch (error) {
+      message.failed(error as Error);
+      return this.#room.leave([message]);
+    }
+    producer.publish(message);
   }
+}
 
-  /** Beyond the limit the broker closes the connection without a word, for everybody on it. */
-  #checkSize({ payload, properties }: EncodedMessage): void {
-    const limit = this.#maxMessageBytes();
-    let bytes = payload?.length ?? 0;
-    for (const key of Object.keys(properties))
-      bytes += Buffer.byteLength(key) + Buffer.byteLength(properties[key] ?? '');
-    if (bytes <= limit) return;
-    const text = `message for "${this.topic}" has ${bytes} bytes, the broker takes ${limit}`;
-    throw new TransportError('MESSAGE_TOO_LARGE', text, { retriable: false });
-  }
+/** A batch is written later: what the caller does to its bytes meanwhile must change nothing. */
+function ownCopy(message: EncodedMessage): EncodedMessage {
+  const { payload, key, orderingKey, properties } = message;
+  return {
+    ...message,
+    payload: payload === null ? null : Buffer.from(payload),
+    key: key instanceof Uint8Array ? Buffer.from(key) : key,
+    orderingKey: orderingKey && Buffer.from(orderingKey),
+    properties: copyProperties(properties),
+  };
+}
+
+type Codec = TopicProducerParts['compression'];
+
+async function codecOf(compression: Compression): Promise<Codec> {
+  if (compression === 'none') return undefined;
+  const number = COMPRESSION_NUMBERS[compression];
+  return { number, codec: await loadCodec(number) };
 }

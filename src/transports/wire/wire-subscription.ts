@@ -4,10 +4,12 @@ import { PulseworkError, TransportError, describeValue } from '../../core/errors
 import type { ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
 import { checkMessageId } from '../../core/message-id.js';
+import { ReceiveQueue } from '../../core/receive-queue.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
 import type { Subscription, SubscriptionState } from '../../ports/transport.js';
-import { ReceiveQueue } from './receive-queue.js';
+import { MAX_BATCH_SIZE } from './ack-set.js';
+import type { SeekTarget } from './seek-position.js';
 import { alreadyClosed } from './server-errors.js';
 import { TopicConsumer } from './topic-consumer.js';
 import type { WireContext } from './wire-context.js';
@@ -74,8 +76,9 @@ export class WireSubscription implements Subscription {
   }
 
   async acknowledge(ids: readonly MessageId[]): Promise<void> {
-    // Sorted by topic first: a foreign id fails the call before anything is acknowledged (G-04).
+    // Sorted by topic and checked first: a foreign id fails the call before anything is acknowledged (G-04).
     const byConsumer = [...this.#byConsumer(ids)];
+    for (const [consumer, own] of byConsumer) for (const id of own) consumer.checkId(id);
     await Promise.all(byConsumer.map(([consumer, own]) => consumer.acknowledge(own)));
   }
 
@@ -84,7 +87,9 @@ export class WireSubscription implements Subscription {
       const text = `subscription "${this.#spec.subscription}" is ${this.#spec.type}: cumulative acknowledgement needs exclusive or failover`;
       throw new TransportError('NOT_SUPPORTED', text, { retriable: false });
     }
-    await this.#consumerOf(id).acknowledgeCumulative(id);
+    const consumer = this.#consumerOf(id);
+    consumer.checkId(id);
+    await consumer.acknowledgeCumulative(id);
   }
 
   async redeliver(ids: readonly MessageId[]): Promise<void> {
@@ -104,8 +109,25 @@ export class WireSubscription implements Subscription {
     this.#grantAll();
   }
 
-  async seek(to: MessageId | Date | 'earliest' | 'latest'): Promise<void> {
-    await Promise.all(this.#consumersToSeek(to).map((consumer) => consumer.seek(to)));
+  async seek(to: SeekTarget): Promise<void> {
+    const consumers = this.#consumersToSeek(to);
+    for (const consumer of consumers) consumer.checkConnected();
+    await Promise.all(consumers.map((consumer) => consumer.seek(to)));
+  }
+
+  /**
+   * The last message of each topic, by full name with its partition; undefined for a topic that has none.
+   * @throws TransportError CONNECTION_LOST (retriable), ALREADY_CLOSED.
+   */
+  async lastMessageIds(): Promise<ReadonlyMap<string, MessageId | undefined>> {
+    this.#checkOpen();
+    const consumers = [...this.#consumers.values()];
+    return new Map(await Promise.all(consumers.map(async (one) => [one.topic, await one.lastMessageId()] as const)));
+  }
+
+  /** Whether all topics were terminated and everything on them is acknowledged: no message will come any more. */
+  hasReachedEnd(): boolean {
+    return [...this.#consumers.values()].every((consumer) => consumer.hasReachedEnd);
   }
 
   onState(report: (state: SubscriptionState) => void): void {
@@ -154,7 +176,7 @@ export class WireSubscription implements Subscription {
     this.#checkOpen();
     const consumers = [...this.#consumers.values()];
     // All or none: half of a subscription sent again would look like an order that the topics do not have.
-    for (const consumer of consumers) consumer.checkConnected();
+    for (const consumer of consumers) consumer.checkSettles();
     for (const consumer of consumers) consumer.redeliverAll();
   }
 
@@ -173,6 +195,12 @@ export class WireSubscription implements Subscription {
   #consumerOf(id: MessageId): TopicConsumer {
     this.#checkOpen();
     checkMessageId(id);
+    if (id.batchSize > MAX_BATCH_SIZE) {
+      throw new PulseworkError(
+        'MESSAGE_ID_INVALID',
+        `message id with a batchSize of ${id.batchSize}, at most ${MAX_BATCH_SIZE}`,
+      );
+    }
     const consumer = this.#consumers.get(id.topic);
     if (consumer !== undefined) return consumer;
     const [only] = this.#consumers.values();
@@ -181,7 +209,7 @@ export class WireSubscription implements Subscription {
     throw new PulseworkError('MESSAGE_ID_INVALID', rule);
   }
 
-  #consumersToSeek(to: MessageId | Date | 'earliest' | 'latest'): readonly TopicConsumer[] {
+  #consumersToSeek(to: SeekTarget): readonly TopicConsumer[] {
     this.#checkOpen();
     if (to === 'earliest' || to === 'latest') return [...this.#consumers.values()];
     if (to instanceof Date && !Number.isNaN(to.getTime())) return [...this.#consumers.values()];

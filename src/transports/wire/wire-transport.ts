@@ -12,6 +12,9 @@ const CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>([
   'flow-pause',
 ]);
 
+/** Who awaits one receipt must not wait for others, and any subscription may turn out to share messages by key. */
+const PUBLISHER_OPTIONS = { batching: { maxDelayMs: 0, byKey: true } } as const;
+
 /** A transport on real Pulsar. Nothing is connected before it is needed. @throws ConfigurationError. */
 export function wire(options: WireOptions): WireTransport {
   return new WireTransport(new WireClient(options));
@@ -35,7 +38,7 @@ export class WireTransport implements Transport {
   }
 
   publisher(topic: string): Promise<Publisher> {
-    return this.client.publisher(topic);
+    return this.client.publisher(topic, PUBLISHER_OPTIONS);
   }
 
   close(): Promise<void> {

@@ -1,6 +1,6 @@
 // Bounds, order, attempts, clocks and names at their edges.
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Clock, Delivery, HandlerOptions, Outcome, RuntimeOptions } from '../../../src/index.js';
+import type { Delivery, HandlerOptions, Outcome, RuntimeOptions } from '../../../src/index.js';
 import {
   Runtime,
   bytesCodec,
@@ -198,41 +198,6 @@ describe('order per key', () => {
       const byOther = runs.some((run) => run.startsWith(`${second}:`));
       if (byOther) expect(runs.filter((run) => run.endsWith(':1'))).toEqual([`${first}:1`, `${second}:1`]);
     }
-  });
-});
-
-describe('a clock that is put back an hour', () => {
-  function jumping(inner: Clock): Clock & { offsetMs: number } {
-    const clock = {
-      offsetMs: 0,
-      now: () => inner.now() + clock.offsetMs,
-      nextTurn: (run: () => void) => inner.nextTurn(run),
-      setTimer: (ms: number, run: () => void) => inner.setTimer(ms, run),
-    };
-    return clock;
-  }
-  const HOUR = 3_600_000;
-
-  it('does not make the duplicate window an hour long', async () => {
-    const clock = jumping(world.clock);
-    let runs = 0;
-    await start(() => (runs++, success()), {}, { clock });
-    await world.publish('orders', 1);
-    await world.clock.advanceBy(500);
-    clock.offsetMs = -HOUR;
-    await world.clock.advanceBy(seconds(60));
-    const operator = await embedded({ broker: world.broker }).subscribe({
-      topics: ['orders'],
-      subscription: 's',
-      type: 'shared',
-      initialPosition: 'earliest',
-      prefetch: 0,
-      consumerName: 'operator',
-    });
-    await operator.seek('earliest');
-    await operator.close();
-    await world.clock.advanceBy(seconds(60));
-    expect(runs).toBe(2);
   });
 });
 

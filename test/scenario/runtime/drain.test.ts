@@ -29,7 +29,7 @@ describe('drain', () => {
     await world.publish('orders', 1);
     await world.clock.advanceBy(0);
     const report = await world.drain(runtime);
-    expect(report).toEqual({ complete: true, interrupted: [] });
+    expect(report).toEqual({ complete: true, stillRunning: [] });
     expect(aborted).toEqual([false]);
     expect(world.backlog('orders', 's')).toBe(0);
     await expect(runtime.closed).resolves.toBeUndefined();
@@ -87,7 +87,7 @@ describe('drain', () => {
     const runtime = await startHandler(() => new Promise(() => undefined));
     await world.publish('orders', 1);
     await world.clock.advanceBy(0);
-    expect(await world.drain(runtime, 0)).toEqual({ complete: false, interrupted: ['h'] });
+    expect(await world.drain(runtime, 0)).toEqual({ complete: false, stillRunning: ['h'] });
     expect(runtime.state).toBe('closed');
     expect(world.backlog('orders', 's')).toBe(1);
   });
@@ -100,7 +100,7 @@ describe('drain', () => {
     const runtime = await startHandler(handle, { redelivery: { backoff: () => seconds(600) }, ...options });
     await world.publish('orders', 1);
     await world.clock.advanceBy(0);
-    expect(await world.drain(runtime)).toEqual({ complete: true, interrupted: [] });
+    expect(await world.drain(runtime)).toEqual({ complete: true, stillRunning: [] });
     expect(world.broker.stats('orders').subscriptions.get('s')).toMatchObject({
       backlog: 1,
       unacked: 0,
@@ -147,7 +147,7 @@ describe('drain', () => {
     await world.clock.advanceBy(0);
     const draining = runtime.drain({ deadlineMs: Infinity });
     await world.clock.advanceBy(seconds(3_600));
-    expect(await draining).toEqual({ complete: true, interrupted: [] });
+    expect(await draining).toEqual({ complete: true, stillRunning: [] });
   });
 
   it('tells plugins in order, closing in reverse', async () => {

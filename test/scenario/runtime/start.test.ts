@@ -4,6 +4,7 @@ import type { HandlerClass, HandlerDefinition, Plugin, RuntimeOptions } from '..
 import { ConfigurationError, PulseworkError, Runtime, defineHandler, success, topic } from '../../../src/index.js';
 import { Handler, Subscribe } from '../../../decorators/index.js';
 import { embedded } from '../../../src/embedded.js';
+import { FakeClock } from '../../../src/testing.js';
 import { World } from '../../support/runtime-world.js';
 
 let world: World;
@@ -50,7 +51,7 @@ describe('what is wrong with the options', () => {
       'runtime: "drainDeadlineMs" must be a duration of 0 ms or more (in milliseconds), got -1',
       'handler "a": unknown option "conccurency", did you mean "concurrency"?',
       'handler "a": "concurrency" must be a positive integer, got -1',
-      'handler "a": unknown option "backof", did you mean "backoff"?',
+      'handler "a": unknown option "redelivery.backof", did you mean "backoff"?',
       'handler "a": "redelivery.maxDeliveries" must be a positive integer, got 0',
       'handler "a": "timeoutMs" must be a duration of at least 1 ms (in milliseconds), got NaN',
       'handler "b": "type" must be one of exclusive, failover, shared, key-shared, got "exclusiv"',
@@ -109,6 +110,46 @@ describe('what is wrong with the options', () => {
       'class Half: its methods have @Subscribe but the class has no @Handler; put @Handler({ subscription }) on the class',
       'class Empty: @Handler is there but no method has @Subscribe',
       '"handlers" takes handler classes and results of defineHandler(), got 5',
+    ]);
+  });
+
+  it('a class that cannot be made by new, and an instance in place of a class', async () => {
+    @Handler({ subscription: 's' })
+    class NeedsGateway {
+      constructor(readonly gateway: object) {}
+      @Subscribe(orders)
+      handle() {
+        return success();
+      }
+    }
+    const problems = await problemsOf({ handlers: [NeedsGateway, new NeedsGateway({}) as unknown as HandlerClass] });
+    expect(problems).toEqual([
+      'class NeedsGateway: its constructor takes 1 arguments; make it in "resolve", e.g. inversifyResolver(container)',
+      '"handlers" takes handler classes and results of defineHandler(), got an instance of NeedsGateway; pass the class and make its instance in "resolve"',
+    ]);
+  });
+
+  it('a clock that is not the clock of the transport', async () => {
+    const problems = await problemsOf({ handlers: [handler('h')], clock: new FakeClock() });
+    expect(problems).toEqual([
+      'runtime: "clock" must be the transport\'s own clock: with two, delays would never end; leave it out',
+    ]);
+  });
+
+  it('ports that are not what they should be', async () => {
+    const problems = await problemsOf({
+      handlers: [handler('h')],
+      logger: {} as never,
+      telemetry: 5 as never,
+      resolve: 'x' as never,
+      plugins: [null as never, { name: 'p', onSettld: () => undefined } as Plugin],
+    });
+    expect(problems).toEqual([
+      'runtime: "logger" must have the methods debug, info, warn, error (e.g. consoleLogger()), got an object',
+      'runtime: "telemetry" must have the methods onSettled (see the port Telemetry), got 5',
+      'runtime: "resolve" must have the methods resolve (or a function), got "x"',
+      '"plugins" takes plugin objects, got null',
+      'plugin "p": unknown option "onSettld", did you mean "onSettled"?',
     ]);
   });
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { chooseActive } from '../../../src/broker/active-choice.js';
 import { HashRing, slotOf } from '../../../src/broker/hash-ring.js';
-import { murmur3 } from '../../../src/broker/murmur3.js';
-import { javaStringHash, partitionFor } from '../../../src/broker/routing.js';
+import { partitionFor } from '../../../src/broker/routing.js';
+import { javaStringHash, murmur3 } from '../../../src/core/key-hash.js';
 import { NO_PROPERTIES } from '../../../src/core/properties.js';
 
 describe('K-02: the key hash is Murmur3 with seed 0, cut to 31 bits', () => {

@@ -215,7 +215,10 @@ describe('limits', () => {
   it('cuts where the message came from and why it failed only after everything else, also of a dead letter of a dead letter', () => {
     const message = { properties: propertiesOf() };
     const essential = ['ORIGIN_MESSAGE_ID', 'REAL_TOPIC', 'pulsework-cause', 'pulsework-dead-letter-version'];
-    const room = essential.reduce((sum, name) => sum + utf8Length(name) + utf8Length(propertiesOf()[name] ?? '') + 8, 0);
+    const room = essential.reduce(
+      (sum, name) => sum + utf8Length(name) + utf8Length(propertiesOf()[name] ?? '') + 8,
+      0,
+    );
     expect(namesWithin(room, message).sort()).toEqual(essential);
     expect(namesWithin(-1_000, message)).toEqual([]);
   });

@@ -93,7 +93,7 @@ describe('checking', () => {
     [{ maxDeliveries: 0 }, '"redelivery.maxDeliveries" must be a positive integer, got 0'],
     [{ maxDeliveries: Infinity }, '"redelivery.maxDeliveries" must be a positive integer, got Infinity'],
     [{ backoff: 5 }, '"redelivery.backoff" must be a function, got 5'],
-    [{ maxDeliverys: 5 }, 'unknown option "maxDeliverys", did you mean "maxDeliveries"?'],
+    [{ maxDeliverys: 5 }, 'unknown option "redelivery.maxDeliverys", did you mean "maxDeliveries"?'],
   ])('%j: %s', (options, problem) => {
     expect(problemsOf(options)).toEqual([problem]);
   });

@@ -1,6 +1,6 @@
 // Every codec: stored forms that other clients wrote, round trips, and payloads that claim too little or too much.
 import { describe, expect, it } from 'vitest';
-import { decompress, loadCodec } from '../../../src/transports/wire/protocol/compression.js';
+import { decompress, loadCodec, zstdContentSize } from '../../../src/transports/wire/protocol/compression.js';
 import { COMPRESSION_NUMBERS } from '../../../src/transports/wire/protocol/message-metadata.js';
 
 const { none: _none, ...codecs } = COMPRESSION_NUMBERS;
@@ -45,6 +45,30 @@ it('Snappy is a raw block with its length first', async () => {
   const codec = await loadCodec(COMPRESSION_NUMBERS.snappy);
 
   expect(Buffer.from(codec.compress(Buffer.from('abc'))).toString('hex')).toBe('0308616263');
+});
+
+describe('the size that a zstd frame claims', () => {
+  const frame = (descriptor: number, rest: string) =>
+    Buffer.concat([Buffer.from('28b52ffd', 'hex'), Buffer.from([descriptor]), Buffer.from(rest, 'hex')]);
+
+  it.each([
+    ['one byte', frame(0x20, '07'), 7n],
+    ['two bytes, which begin at 256', frame(0x40, '000100'), 257n],
+    ['four bytes', frame(0x80, '0000000080'), 2_147_483_648n],
+    ['eight bytes', frame(0xc0, '00ffffffffffffff7f'), 9_223_372_036_854_775_807n],
+    ['four bytes behind a dictionary id of four', frame(0xa3, '0102030409000000'), 9n],
+    ['no byte', frame(0x00, '00ffff'), undefined],
+    ['bytes that are cut off', frame(0xc0, '00ff'), undefined],
+  ])('%s', (_what, bytes, size) => {
+    expect(zstdContentSize(bytes)).toBe(size);
+  });
+
+  it('makes no room beyond what the producer wrote', async () => {
+    const codec = await loadCodec(COMPRESSION_NUMBERS.zstd);
+    const bomb = frame(0x80, '0000000070010000');
+
+    expect(() => codec.decompress(bomb, 100)).toThrow(/claims 1879048192 bytes|length|larger/i);
+  });
 });
 
 it('an unknown number is refused by name', async () => {

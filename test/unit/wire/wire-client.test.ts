@@ -1,17 +1,14 @@
 // The client against a scripted server: what a real broker does not produce on demand.
 
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ReceivedMessage } from '../../../src/core/message.js';
 import type { SubscriptionState } from '../../../src/ports/transport.js';
-import { FakeClock } from '../../../src/testing/fake-clock.js';
 import { WireClient } from '../../../src/wire.js';
 import { encodeSend } from '../../../src/transports/wire/protocol/frames.js';
 import type { WireOptions } from '../../../src/transports/wire/wire-options.js';
-import { WireServer, messageFrame, sectionOf } from '../../support/wire-server.js';
+import { SocketClock, WireServer, messageFrame, sectionOf } from '../../support/wire-server.js';
 import type { Script } from '../../support/wire-server.js';
 
 const TOPIC = 'persistent://public/default/t';
-const hello = { payload: Buffer.from('hello'), properties: {} };
 const never = new AbortController().signal;
 const opened: { close(): Promise<void> }[] = [];
 
@@ -31,8 +28,6 @@ function section(text: string): Buffer {
   const metadata = { producerName: 'p', sequenceId: 0, publishTime: 1 };
   return sectionOf(encodeSend({ producerId: 1, sequenceId: 0 }, metadata, Buffer.from(text)));
 }
-
-const textOf = (message: ReceivedMessage | undefined) => Buffer.from(message?.payload ?? '').toString();
 
 describe('connection', () => {
   it('a refused authentication fails for good and says what the broker said', async () => {
@@ -68,7 +63,7 @@ describe('connection', () => {
   });
 
   it('a server that never says CONNECTED costs the connect timeout', async () => {
-    const clock = new FakeClock();
+    const clock = new SocketClock();
     const { server, client } = await start({ CONNECT: () => undefined }, { clock, operationTimeoutMs: 0 });
     const failure = client.publisher(TOPIC).catch((error: unknown) => error);
     await server.command('CONNECT');
@@ -79,7 +74,7 @@ describe('connection', () => {
   });
 
   it('a server that falls silent is taken for dead after two intervals and a grace', async () => {
-    const clock = new FakeClock();
+    const clock = new SocketClock();
     const { server, client } = await start({ PING: () => undefined }, { clock, keepAliveMs: 1_000 });
     const subscription = await client.subscribe({ topics: [TOPIC], subscription: 's' });
     const states: SubscriptionState['state'][] = [];
@@ -94,14 +89,8 @@ describe('connection', () => {
     expect(states).toEqual(['connected', 'lost']);
   });
 
-  it('bytes that are no frames end the connection with a reason that names them', async () => {
-    const { client } = await start({ CONNECT: (_, peer) => peer.raw(Buffer.from('HTTP/1.1 400 Bad Request')) });
-
-    await expect(client.publisher(TOPIC)).rejects.toThrow('a frame of 1213486160 bytes');
-  });
-
   it('an unanswered request fails after its time limit', async () => {
-    const clock = new FakeClock();
+    const clock = new SocketClock();
     const { server, client } = await start({ PRODUCER: () => undefined }, { clock, operationTimeoutMs: 0 });
     const failure = client.publisher(TOPIC).catch((error: unknown) => error);
     await server.command('PRODUCER');
@@ -166,101 +155,9 @@ describe('lookup', () => {
   });
 });
 
-describe('producer', () => {
-  it('what has no receipt is sent again in order, unchanged, on the next connection', async () => {
-    const sends: number[] = [];
-    let connections = 0;
-    const { server, client } = await start({
-      CONNECT: (_, peer) => {
-        connections += 1;
-        peer.send('CONNECTED', { serverVersion: 'scripted', protocolVersion: 19 });
-      },
-      SEND: ({ producerId, sequenceId }, peer) => {
-        sends.push(sequenceId);
-        if (connections === 1) return sequenceId === 2 ? peer.cut() : undefined;
-        peer.send('SEND_RECEIPT', { producerId, sequenceId, messageId: { ledgerId: 7, entryId: sequenceId } });
-      },
-    });
-    const publisher = await client.publisher(TOPIC);
-
-    const receipts = await Promise.all([0, 1, 2].map((id) => publisher.publish(hello, id)));
-
-    expect(sends).toEqual([0, 1, 2, 0, 1, 2]);
-    expect(receipts.map(({ entryId }) => entryId)).toEqual([0, 1, 2]);
-    const again = await server.command('PRODUCER', 2);
-    expect(again).toMatchObject({ producerName: 'scripted-1', userProvidedProducerName: false, epoch: 1 });
-  });
-
-  it('a receipt for a message that is not the oldest brings everything again', async () => {
-    let first = true;
-    const { client, server } = await start({
-      SEND: ({ producerId, sequenceId }, peer) => {
-        if (first && sequenceId === 0) return;
-        first = false;
-        peer.send('SEND_RECEIPT', { producerId, sequenceId, messageId: { ledgerId: 7, entryId: sequenceId } });
-      },
-    });
-    const publisher = await client.publisher(TOPIC);
-
-    await Promise.all([publisher.publish(hello, 0), publisher.publish(hello, 1)]);
-
-    expect(server.received.filter(({ name }) => name === 'CONNECT')).toHaveLength(2);
-  });
-
-  it('a receipt for an old sequence id completes nothing', async () => {
-    const { client } = await start({
-      SEND: ({ producerId, sequenceId }, peer) => {
-        peer.send('SEND_RECEIPT', { producerId, sequenceId: 2, messageId: { ledgerId: 1, entryId: 1 } });
-        peer.send('SEND_RECEIPT', { producerId, sequenceId, messageId: { ledgerId: 9, entryId: 9 } });
-      },
-    });
-    const publisher = await client.publisher(TOPIC);
-
-    await expect(publisher.publish(hello, 5)).resolves.toMatchObject({ ledgerId: 9 });
-  });
-
-  it('nothing is sent between the close by the broker and the next registration', async () => {
-    const { client, server } = await start();
-    const publisher = await client.publisher(TOPIC);
-    const { producerId } = await server.command('PRODUCER');
-    server.peers[0]?.send('CLOSE_PRODUCER', { producerId, requestId: -1 });
-    server.peers[0]?.send('PING', {});
-    await server.command('PONG');
-
-    await publisher.publish(hello, 0);
-
-    const names = server.received.map(({ name }) => name);
-    expect(names.lastIndexOf('PRODUCER')).toBeLessThan(names.indexOf('SEND'));
-  });
-
-  it('a message above the limit of the broker is refused before it is sent', async () => {
-    const { client } = await start();
-    const publisher = await client.publisher(TOPIC);
-    const large = { payload: Buffer.alloc(100_001), properties: {} };
-
-    await expect(publisher.publish(large, 0)).rejects.toMatchObject({ code: 'MESSAGE_TOO_LARGE', retriable: false });
-  });
-});
-
 describe('consumer', () => {
   const subscribe = (client: WireClient, prefetch = 10) =>
     client.subscribe({ topics: [TOPIC], subscription: 's', prefetch });
-
-  it('a corrupt entry is dropped, told to the broker, and the next one arrives', async () => {
-    const { client, server } = await start();
-    const subscription = await subscribe(client);
-    const { consumerId } = await server.command('FLOW');
-    const corrupt = section('lost');
-    corrupt.writeUInt8(1, corrupt.length - 1);
-    server.peers[0]?.raw(messageFrame({ consumerId, messageId: { ledgerId: 1, entryId: 0 } }, corrupt));
-    server.peers[0]?.raw(messageFrame({ consumerId, messageId: { ledgerId: 1, entryId: 1 } }, section('good')));
-
-    expect(textOf(await subscription.receive(never))).toBe('good');
-    await expect(server.command('ACK')).resolves.toMatchObject({
-      messageId: [{ ledgerId: 1, entryId: 0 }],
-      validationError: 2,
-    });
-  });
 
   it('no permits are granted before the subscription is confirmed', async () => {
     let confirm = (): void => undefined;

@@ -1,6 +1,6 @@
 // The codecs of payloads. zlib is Node's own; the others are small packages without native code, loaded when the first
 // message needs them. Every decompression is told the size to expect, so that a small payload cannot blow up.
-import { deflateSync, inflateSync } from 'node:zlib';
+import { constants, deflateSync, inflateSync } from 'node:zlib';
 import * as zlib from 'node:zlib';
 import { COMPRESSION_NUMBERS } from './message-metadata.js';
 import type { Compression } from './message-metadata.js';
@@ -12,6 +12,8 @@ export interface CompressionCodec {
   decompress(payload: Uint8Array, size: number): Uint8Array;
 }
 
+const ZSTD_MAGIC = 0xfd2fb528;
+
 /** Loaded codecs by number, and the loading of those that are under way. */
 const loaded = new Map<number, CompressionCodec>();
 const loading = new Map<number, Promise<CompressionCodec>>();
@@ -19,7 +21,9 @@ const loading = new Map<number, Promise<CompressionCodec>>();
 const LOADERS: Readonly<Record<Exclude<Compression, 'none'>, () => Promise<CompressionCodec>>> = {
   zlib: async () => ({
     compress: (payload) => deflateSync(payload),
-    decompress: (payload, size) => inflateSync(payload, { maxOutputLength: Math.max(1, size) }),
+    // Java's client flushes its stream and never ends it; what is truly cut off has not the size that was written.
+    decompress: (payload, size) =>
+      inflateSync(payload, { maxOutputLength: Math.max(1, size), finishFlush: constants.Z_SYNC_FLUSH }),
   }),
   lz4: loadLz4,
   zstd: loadZstd,
@@ -91,8 +95,30 @@ async function loadZstd(): Promise<CompressionCodec> {
   await zstd.init();
   return {
     compress: (payload) => zstd.compress(payload),
-    decompress: (payload, size) => zstd.decompress(payload, { defaultHeapSize: Math.max(1, size) }),
+    decompress: (payload, size) => {
+      // The package makes room for whatever the frame claims, and memory of WebAssembly never shrinks again.
+      const claimed = zstdContentSize(payload);
+      if (claimed !== undefined && claimed > BigInt(size))
+        throw new WireFormatError(`a frame that claims ${claimed} bytes`);
+      return zstd.decompress(payload, { defaultHeapSize: Math.max(1, size) });
+    },
   };
+}
+
+/** What the header of a zstd frame says of its size (RFC 8878, 3.1.1.1); undefined where it says nothing. */
+export function zstdContentSize(frame: Uint8Array): bigint | undefined {
+  const view = new DataView(frame.buffer, frame.byteOffset, frame.length);
+  if (frame.length < 5 || view.getUint32(0, true) !== ZSTD_MAGIC) return undefined;
+  const descriptor = view.getUint8(4);
+  const isSingleSegment = (descriptor & 0x20) !== 0;
+  const dictionaryIdBytes = [0, 1, 2, 4][descriptor & 3] ?? 0;
+  const at = 5 + (isSingleSegment ? 0 : 1) + dictionaryIdBytes;
+  const sizeBytes = [isSingleSegment ? 1 : 0, 2, 4, 8][descriptor >>> 6] ?? 0;
+  if (sizeBytes === 0 || at + sizeBytes > frame.length) return undefined;
+  if (sizeBytes === 1) return BigInt(view.getUint8(at));
+  // Two bytes hold 256 less than the size.
+  if (sizeBytes === 2) return BigInt(view.getUint16(at, true)) + 256n;
+  return sizeBytes === 4 ? BigInt(view.getUint32(at, true)) : view.getBigUint64(at, true);
 }
 
 interface NodeZstd {

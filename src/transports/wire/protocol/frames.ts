@@ -47,6 +47,17 @@ export function encodeSend(send: CommandBody<'SEND'>, metadata: MessageMetadata,
   return frame;
 }
 
+/** Bytes of metadata and payload, with what frames them: what brokers limit. */
+export function sectionBytesOf(sendFrame: Buffer): number {
+  return sendFrame.length - 2 * SIZE_BYTES - sendFrame.readUInt32BE(SIZE_BYTES);
+}
+
+/** Whether a SEND frame still has the checksum it was made with. */
+export function isIntactSend(frame: Buffer): boolean {
+  const checksumAt = 2 * SIZE_BYTES + frame.readUInt32BE(SIZE_BYTES) + 2;
+  return crc32c(frame, checksumAt + SIZE_BYTES) === frame.readUInt32BE(checksumAt);
+}
+
 function beginFrame<N extends CommandName>(name: N, body: CommandBody<N>): void {
   const { number, body: type } = COMMANDS[name];
   writer.reset();
@@ -79,16 +90,24 @@ export function decodeFrame(frame: Buffer): Frame {
 
 function decodeCommand(frame: Buffer, end: number): Command | undefined {
   const reader = new ProtoReader(frame, SIZE_BYTES, end);
-  if (reader.key() !== TYPE_KEY) throw new WireFormatError('a command does not start with its number');
-  const number = reader.uint32();
-  const name = commandNamed(number);
-  if (name === undefined) return undefined;
-  while (!reader.atEnd) {
-    const key = reader.key();
-    if (key === ((number << 3) | 2)) return { name, body: COMMANDS[name].body.read(reader) } as Command;
-    reader.skipField(key & 7);
+  let name: CommandName | undefined;
+  try {
+    if (reader.key() !== TYPE_KEY) throw new WireFormatError('it does not start with its number');
+    const number = reader.uint32();
+    name = commandNamed(number);
+    if (name === undefined) return undefined;
+    while (!reader.atEnd) {
+      const key = reader.key();
+      if (key === ((number << 3) | 2)) return { name, body: COMMANDS[name].body.read(reader) } as Command;
+      reader.skipField(key & 7);
+    }
+    throw new WireFormatError(`${name} has no body`);
+  } catch (error) {
+    if (!(error instanceof WireFormatError)) throw error;
+    // Errors of a field name it, and its command, themselves.
+    if (name !== undefined && error.message.startsWith(name)) throw error;
+    throw new WireFormatError(`${name ?? 'a command'}: ${error.message}`);
   }
-  throw new WireFormatError(`${name} has no body`);
 }
 
 /** An entry as it stands in a MESSAGE frame: metadata and the payload, still compressed. */
@@ -130,7 +149,8 @@ function readEntry(section: Buffer): Entry | CorruptEntry {
     BROKER_ENTRY_METADATA.decode(section, at + 6, end);
     at = end;
   }
-  if (markAt(section, at) === CHECKSUM_MARK) {
+  const isChecked = markAt(section, at) === CHECKSUM_MARK;
+  if (isChecked) {
     const expected = uint32At(section, at + 2);
     at += 6;
     const found = crc32c(section, at);
@@ -142,8 +162,14 @@ function readEntry(section: Buffer): Entry | CorruptEntry {
   const size = uint32At(section, at);
   const metadataEnd = at + SIZE_BYTES + size;
   if (metadataEnd > section.length) throw new WireFormatError(`metadata of ${size} bytes`);
-  const metadata = MESSAGE_METADATA.decode(section, at + SIZE_BYTES, metadataEnd);
-  return { metadata, payload: section.subarray(metadataEnd) };
+  try {
+    const metadata = MESSAGE_METADATA.decode(section, at + SIZE_BYTES, metadataEnd);
+    return { metadata, payload: section.subarray(metadataEnd) };
+  } catch (error) {
+    if (!isChecked || !(error instanceof WireFormatError)) throw error;
+    // With a right checksum it is what the producer wrote.
+    return { validationError: VALIDATION_ERRORS.batch, reason: error.message };
+  }
 }
 
 function markAt(section: Buffer, at: number): number {

@@ -122,8 +122,9 @@ export class MessageType<T extends object> implements Kind<T> {
     const values = message as Readonly<Record<string, unknown>>;
     for (const name in values) {
       const value = values[name];
+      if (value === undefined) continue;
       const column = this.#byName.get(name);
-      if (value === undefined || column === undefined) continue;
+      if (column === undefined) continue;
       const { key, kind } = column;
       if (column.presence === 'repeated') {
         for (const item of value as readonly unknown[]) {

@@ -1,6 +1,6 @@
 // Messages that arrived and wait for `receive`, first in first out, and the one `receive` that waits for a message.
-import { PulseworkError } from '../../core/errors.js';
-import type { ReceivedMessage } from '../../core/message.js';
+import { PulseworkError } from './errors.js';
+import type { ReceivedMessage } from './message.js';
 
 export class ReceiveQueue {
   #items: ReceivedMessage[] = [];

@@ -1,0 +1,81 @@
+// The words of the conformance suite: what a case is, what a harness must supply, and why a transport may leave a case
+// out. Nothing here knows a test runner: a case passes when its promise resolves and fails when it rejects.
+import type { EncodedMessage, ReceivedMessage } from '../../core/message.js';
+import type { MessageId } from '../../core/message-id.js';
+import type { SubscriptionType } from '../../core/subscription-spec.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Capability, Transport } from '../../ports/transport.js';
+import type { ConformanceWorld } from './conformance-world.js';
+
+/** A rule with its number in docs/semantics.md, e.g. `A-15: acknowledging again is no error`. */
+export type ConformanceRule = `${'N' | 'A' | 'D' | 'K' | 'Y' | 'S' | 'G'}-${number}: ${string}`;
+
+/** What a harness may be unable to do, whatever its transport can. */
+export type HarnessAbility = 'producer-batches' | 'statistics';
+
+export interface ConformanceCase {
+  /** A sentence about behaviour; unique in the suite. */
+  readonly title: string;
+  /** What it checks, by number; empty where the contract of the port `Transport` alone says it. */
+  readonly rules: readonly ConformanceRule[];
+  /** Without these the case is left out, with that as the reason. @default none */
+  readonly needs?: readonly (Capability | HarnessAbility)[] | undefined;
+  /** Where it runs against a broker in real time. On virtual time every case runs. @default 'gate' */
+  readonly realTime?: RealTimeLimit | undefined;
+  /** Rejects when the transport does not do what the title says. */
+  run(world: ConformanceWorld): Promise<void>;
+}
+
+/** `gate`: takes at most some seconds. Else where it runs instead, and why. */
+export type RealTimeLimit = 'gate' | { readonly only: 'campaign' | 'never'; readonly reason: string };
+
+/** What a case needs of the outside. One harness per case. */
+export interface ConformanceHarness {
+  /** Another client of the same broker, as another process would have it. The case closes it. */
+  newTransport(): Promise<Transport>;
+  /** The clock of the transports: virtual or the system's. */
+  readonly clock: Clock;
+  /** A topic that nobody else uses, by its full name. @param partitions 0 for a topic without partitions. */
+  newTopic(partitions: number): Promise<string>;
+  /** Lets `ms` milliseconds pass, and everything that can happen in them happen. */
+  elapse(ms: number): Promise<void>;
+  /** Stores the messages as one entry. Left out where nothing can: see 'producer-batches'. */
+  readonly publishBatch?:
+    ((topic: string, messages: readonly EncodedMessage[]) => Promise<readonly MessageId[]>) | undefined;
+  /** Of a topic without partitions. Left out where nobody tells: see 'statistics'. */
+  readonly statistics?: ((topic: string, subscription: string) => Promise<SubscriptionFigures>) | undefined;
+  /** All that the dead letter topic of this topic and subscription holds, from the first on. */
+  readDeadLetters(topic: string, subscription: string): Promise<readonly ReceivedMessage[]>;
+}
+
+/** What a broker tells about a subscription. */
+export interface SubscriptionFigures {
+  /** Entries that are not acknowledged; a producer batch is one. */
+  readonly backlog: number;
+  /** Messages that consumers hold unacknowledged. */
+  readonly unacknowledged: number;
+  /** Messages that it may still send, by consumer. Below zero after a batch (S-11). */
+  readonly permits: Readonly<Record<string, number>>;
+}
+
+/** The same cases for each type of subscription. */
+export function forTypes<T extends SubscriptionType>(
+  types: readonly T[],
+  ...cases: readonly ((type: T) => ConformanceCase)[]
+): readonly ConformanceCase[] {
+  return types.flatMap((type) => cases.map((caseFor) => caseFor(type)));
+}
+
+/** Why a case cannot run with this harness and a transport of these capabilities; undefined when it can. */
+export function missingFor(
+  { needs = [] }: ConformanceCase,
+  capabilities: ReadonlySet<Capability>,
+  harness: Pick<ConformanceHarness, 'publishBatch' | 'statistics'>,
+): string | undefined {
+  const missing = needs.filter((need) => {
+    if (need === 'producer-batches') return harness.publishBatch === undefined;
+    if (need === 'statistics') return harness.statistics === undefined;
+    return !capabilities.has(need);
+  });
+  return missing.length === 0 ? undefined : `the transport or its harness lacks ${missing.join(', ')}`;
+}

@@ -1,0 +1,162 @@
+// What the cases of the conformance suite talk to: topics, publishers and subscriptions on a harness, waiting that works
+// in virtual and in real time alike, and an end that leaves nothing open.
+import type { EncodedMessage, ReceivedMessage } from '../../core/message.js';
+import type { MessageId } from '../../core/message-id.js';
+import type { SubscriptionSpec } from '../../core/subscription-spec.js';
+import type { Clock } from '../../ports/clock.js';
+import type { Publisher, Transport } from '../../ports/transport.js';
+import type { ConformanceHarness, SubscriptionFigures } from './conformance-case.js';
+import { ConformanceFailure } from './expectations.js';
+import { TestSubscription } from './test-subscription.js';
+
+/** How long something that must happen may take: three times what an overloaded machine needed. */
+const PATIENCE_MS = 20_000;
+/** How often it is looked whether it happened: more often at first, since most things happen at once. */
+const FIRST_STEPS_MS = 1;
+const STEP_MS = 10;
+
+/** A text stands for a message with that payload and nothing else. */
+export type TestMessage = string | Partial<EncodedMessage>;
+
+/** What a case wants of a subscription; the rest is the same everywhere. */
+export type TestSubscriptionOptions = Partial<Omit<SubscriptionSpec, 'topics'>> & {
+  /** A client of its own, as another process has it. @default the one of the world */
+  readonly transport?: Transport | undefined;
+};
+
+export class ConformanceWorld {
+  readonly #harness: ConformanceHarness;
+  readonly #transports: Transport[] = [];
+  readonly #publishers = new Map<string, Promise<Publisher>>();
+  #main: Promise<Transport> | undefined;
+  #consumers = 0;
+
+  constructor(harness: ConformanceHarness) {
+    this.#harness = harness;
+  }
+
+  get clock(): Clock {
+    return this.#harness.clock;
+  }
+
+  /** The transport that is used where a case does not say which. */
+  transport(): Promise<Transport> {
+    return (this.#main ??= this.newTransport());
+  }
+
+  async newTransport(): Promise<Transport> {
+    const transport = await this.#harness.newTransport();
+    this.#transports.push(transport);
+    return transport;
+  }
+
+  /** Full name of a topic that nobody else uses. */
+  newTopic(partitions = 0): Promise<string> {
+    return this.#harness.newTopic(partitions);
+  }
+
+  elapse(ms: number): Promise<void> {
+    return this.#harness.elapse(ms);
+  }
+
+  /** Publishes one after the other and gives the receipts. */
+  async publish(topic: string, ...messages: readonly TestMessage[]): Promise<MessageId[]> {
+    const publisher = await this.publisher(topic);
+    const ids: MessageId[] = [];
+    for (const message of messages) {
+      const publishing = publisher.publish(encoded(message), publisher.nextSequenceId());
+      ids.push(await this.until(publishing, 'the receipt of a publish'));
+    }
+    return ids;
+  }
+
+  /** One publisher per topic, so that order and sequence ids are one producer's. */
+  publisher(topic: string): Promise<Publisher> {
+    const known = this.#publishers.get(topic);
+    if (known !== undefined) return known;
+    const made = this.transport().then((transport) => transport.publisher(topic));
+    this.#publishers.set(topic, made);
+    return made;
+  }
+
+  /** Publishes the messages as one entry. Only for cases that need 'producer-batches'. */
+  publishBatch(topic: string, ...messages: readonly TestMessage[]): Promise<readonly MessageId[]> {
+    const { publishBatch } = this.#harness;
+    if (publishBatch === undefined) throw new ConformanceFailure('a case with batches must need producer-batches');
+    return publishBatch(topic, messages.map(encoded));
+  }
+
+  /** Only for cases that need 'statistics'. */
+  figures(topic: string, subscription = 's'): Promise<SubscriptionFigures> {
+    const { statistics } = this.#harness;
+    if (statistics === undefined) throw new ConformanceFailure('a case with statistics must need them');
+    return statistics(topic, subscription);
+  }
+
+  readDeadLetters(topic: string, subscription: string): Promise<readonly ReceivedMessage[]> {
+    return this.#harness.readDeadLetters(topic, subscription);
+  }
+
+  /** Opens subscription `s`, Shared, from the earliest message on, with room for 100, unless `options` say otherwise. */
+  async subscribe(
+    topics: string | readonly string[],
+    options: TestSubscriptionOptions = {},
+  ): Promise<TestSubscription> {
+    const { transport, ...rest } = options;
+    const client = transport ?? (await this.transport());
+    const subscription = await client.subscribe({
+      topics: typeof topics === 'string' ? [topics] : topics,
+      subscription: 's',
+      type: 'shared',
+      initialPosition: 'earliest',
+      prefetch: 100,
+      consumerName: `consumer-${(this.#consumers += 1)}`,
+      ...rest,
+    });
+    return new TestSubscription(this, subscription);
+  }
+
+  /** What `promise` gives. @throws ConformanceFailure naming `what` when it does not come in time. */
+  async until<T>(promise: Promise<T>, what: string, withinMs = PATIENCE_MS): Promise<T> {
+    if (await this.comes(promise, withinMs)) return promise;
+    throw new ConformanceFailure(`${what}: nothing within ${withinMs} ms`);
+  }
+
+  /** Whether `promise` settles within `withinMs`. */
+  async comes(promise: Promise<unknown>, withinMs: number): Promise<boolean> {
+    let settled = false;
+    const settle = (): void => void (settled = true);
+    promise.then(settle, settle);
+    const isSettled = (): boolean => settled;
+    await this.elapse(0);
+    for (let waited = 0; waited < withinMs && !isSettled();) {
+      const step = waited < STEP_MS ? FIRST_STEPS_MS : STEP_MS;
+      await this.elapse(step);
+      waited += step;
+    }
+    return isSettled();
+  }
+
+  /** Looks again until `look` says true. @throws ConformanceFailure naming `what`. */
+  async eventually(look: () => boolean | Promise<boolean>, what: string): Promise<void> {
+    const begunMs = this.clock.now();
+    while (!(await look())) {
+      if (this.clock.now() - begunMs > PATIENCE_MS)
+        throw new ConformanceFailure(`${what}: not within ${PATIENCE_MS} ms`);
+      await this.elapse(STEP_MS);
+    }
+  }
+
+  /** Ends everything that the case has opened. */
+  async close(): Promise<void> {
+    const closing = Promise.allSettled(this.#transports.map((transport) => transport.close()));
+    await this.until(closing, 'closing the transports');
+  }
+}
+
+const encoder = new TextEncoder();
+
+function encoded(message: TestMessage): EncodedMessage {
+  if (typeof message === 'string') return { payload: encoder.encode(message), properties: {} };
+  return { payload: encoder.encode(''), properties: {}, ...message };
+}

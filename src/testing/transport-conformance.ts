@@ -1,0 +1,45 @@
+// The conformance suite for transports, as data: the same cases for every adapter of the port `Transport`, whatever
+// runs them. `conformanceCases` are the cases, `runConformanceCase` runs one on a harness.
+import { acknowledgementCases } from './conformance/acknowledgement-cases.js';
+import { batchCases } from './conformance/batch-cases.js';
+import type { ConformanceCase, ConformanceHarness } from './conformance/conformance-case.js';
+import { ConformanceWorld } from './conformance/conformance-world.js';
+import { contentCases } from './conformance/content-cases.js';
+import { delayedDeliveryCases } from './conformance/delayed-delivery-cases.js';
+import { flowCases } from './conformance/flow-cases.js';
+import { keySharedCases } from './conformance/key-shared-cases.js';
+import { openingCases } from './conformance/opening-cases.js';
+import { redeliveryCases } from './conformance/redelivery-cases.js';
+import { runtimeCases } from './conformance/runtime-cases.js';
+import { seekCases } from './conformance/seek-cases.js';
+import { singleActiveCases } from './conformance/single-active-cases.js';
+import { topicCases } from './conformance/topic-cases.js';
+
+/** Titles are unique. Cases share nothing: they may run in any order and at the same time. */
+export const conformanceCases: readonly ConformanceCase[] = [
+  ...openingCases,
+  ...acknowledgementCases,
+  ...batchCases,
+  ...redeliveryCases,
+  ...singleActiveCases,
+  ...flowCases,
+  ...keySharedCases,
+  ...delayedDeliveryCases,
+  ...seekCases,
+  ...contentCases,
+  ...topicCases,
+  ...runtimeCases,
+];
+
+/**
+ * Runs one case and closes what it opened, also when it fails.
+ * @throws ConformanceFailure saying what was expected and what came; what the transport itself throws is passed on.
+ */
+export async function runConformanceCase(conformanceCase: ConformanceCase, harness: ConformanceHarness): Promise<void> {
+  const world = new ConformanceWorld(harness);
+  try {
+    await conformanceCase.run(world);
+  } finally {
+    await world.close();
+  }
+}

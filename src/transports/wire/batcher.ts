@@ -1,0 +1,118 @@
+// Gathers messages of one producer into entries: which of them may travel together, and when they leave.
+import type { EncodedMessage } from '../../core/message.js';
+import type { Clock, Timer } from '../../ports/clock.js';
+import type { PendingMessage } from './pending-message.js';
+import type { ResolvedBatching } from './publisher-options.js';
+
+/** Messages of one entry, in order. */
+export type Batch = PendingMessage[];
+
+export class Batcher {
+  readonly #options: ResolvedBatching | undefined;
+  readonly #clock: Clock;
+  readonly #send: (messages: readonly PendingMessage[]) => void;
+  /** Open batches by key, in the order in which they were begun; one, under '', unless they are made by key. */
+  #batches = new Map<string, Batch>();
+  #messages = 0;
+  #bytes = 0;
+  #scheduled = false;
+  #timer: Timer | undefined;
+  /** The highest sequence id that was ever gathered. */
+  #highest = -1;
+  /** Counts what was sent: messages without a key change the partition with it. */
+  sent = 0;
+
+  constructor(
+    options: ResolvedBatching | undefined,
+    clock: Clock,
+    send: (messages: readonly PendingMessage[]) => void,
+  ) {
+    this.#options = options;
+    this.#clock = clock;
+    this.#send = send;
+  }
+
+  /** @param sequenceId the highest that the broker already has of this producer. */
+  startAfter(sequenceId: number): void {
+    this.#highest = Math.max(this.#highest, sequenceId);
+  }
+
+  add(message: PendingMessage): void {
+    const options = this.#options;
+    if (options === undefined || !this.#mayJoin(message, options)) return this.#sendAlone(message);
+    if (this.#bytes + message.bytes > options.maxBytes) this.flush();
+    const key = options.byKey ? batchKeyOf(message.message) : '';
+    const batch = this.#batches.get(key);
+    if (batch === undefined) this.#batches.set(key, [message]);
+    else batch.push(message);
+    this.#highest = message.sequenceId;
+    this.#messages += 1;
+    this.#bytes += message.bytes;
+    if (this.#messages >= options.maxMessages || this.#bytes >= options.maxBytes) this.flush();
+    else this.#schedule(options.maxDelayMs);
+  }
+
+  /** Sends what is gathered. */
+  flush(): void {
+    if (this.#messages === 0) return;
+    const batches = this.takeAll();
+    this.sent += 1;
+    for (const batch of batches) this.#send(batch);
+  }
+
+  /** What is gathered, as the batches that would be sent, in their order. */
+  takeAll(): Batch[] {
+    const batches = [...this.#batches.values()];
+    this.#batches = new Map();
+    this.#messages = 0;
+    this.#bytes = 0;
+    // A broker that deduplicates drops what is not above the highest id it has: batches whose ids lie between each
+    // other's must go by their highest, which is their last (G-02).
+    return batches.length < 2 ? batches : batches.sort((a, b) => highestOf(a) - highestOf(b));
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+  }
+
+  /**
+   * A delay counts for a whole entry. An id at or below one that was sent may be a repetition; in a batch with fresh ids
+   * a broker that deduplicates would drop those with it (G-01).
+   */
+  #mayJoin({ message, sequenceId, bytes }: PendingMessage, { maxBytes }: ResolvedBatching): boolean {
+    return message.deliverAtMs === undefined && sequenceId > this.#highest && bytes <= maxBytes;
+  }
+
+  #sendAlone(message: PendingMessage): void {
+    this.flush();
+    this.#highest = Math.max(this.#highest, message.sequenceId);
+    this.sent += 1;
+    this.#send([message]);
+  }
+
+  #schedule(delayMs: number): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    const due = (): void => {
+      this.#scheduled = false;
+      this.flush();
+    };
+    if (delayMs === 0) this.#clock.nextTurn(due);
+    else this.#timer = this.#clock.setTimer(delayMs, due);
+  }
+}
+
+function highestOf(batch: Batch): number {
+  return batch[batch.length - 1]?.sequenceId ?? -1;
+}
+
+/** Text and bytes never meet, nor do keys and ordering keys: the first letter tells them apart. */
+function batchKeyOf({ key, orderingKey }: EncodedMessage): string {
+  if (orderingKey !== undefined) return `o${textOf(orderingKey)}`;
+  if (key === undefined) return '';
+  return typeof key === 'string' ? `s${key}` : `b${textOf(key)}`;
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+}
