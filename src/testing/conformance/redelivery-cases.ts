@@ -63,7 +63,8 @@ const forEachType: readonly ConformanceCase[] = forTypes(
       await one.expectQuiet();
       await two.expectQuiet();
       await one.redeliver(...ofOne);
-      const again = await one.take(ofOne.length);
+      // On Shared they may come to either consumer.
+      const again = (await takeFromAny(world, [one, two], ofOne.length)).flat();
       expectTrue(
         again.every(({ redeliveryCount }) => redeliveryCount === 1),
         `counts must be 1, got ${countsOf(again).join(', ')}`,
@@ -182,8 +183,9 @@ const forEachType: readonly ConformanceCase[] = forTypes(
         await subscription.port.redeliver(ids);
         await world.elapse(10);
       }
-      const messages = await subscription.take(4);
-      expectEqual([...textsOf(messages)].sort(), ['a', 'b', 'c', 'd'], 'the messages that came');
+      // A copy that was on its way when it was asked back may come beside the new one.
+      const messages = await subscription.takeUntilQuiet();
+      expectEqual([...new Set(textsOf(messages))].sort(), ['a', 'b', 'c', 'd'], 'the messages that came');
       await subscription.acknowledge(...messages);
       await subscription.expectQuiet();
     },
