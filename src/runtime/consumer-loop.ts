@@ -224,10 +224,10 @@ export class ConsumerLoop {
         return this.#runEnded(record, { kind: 'left', fatal: undefined });
       }
       this.#options.outage.probed(record, outcome);
-      void settler
-        .settle(record, outcome, startedMs)
-        .catch((error: unknown) => this.#fault(error))
-        .then((disposition) => this.#runEnded(record, disposition));
+      void settler.settle(record, outcome, startedMs).then(
+        (disposition) => this.#runEnded(record, disposition),
+        (error: unknown) => this.#runEnded(record, this.#fault(error)),
+      );
     };
     const outcome = dispatcher.run(record);
     if (outcome instanceof Promise)

@@ -63,7 +63,10 @@ export class Settler {
   /** Settles a run that ended with `outcome`. Never rejects. */
   settle(record: DeliveryRecord, outcome: Outcome, startedMs: number): Promise<Disposition> {
     const settlement = this.#decide(record, outcome);
-    return this.#perform(record, { outcome, settlement, startedMs, publishes: undefined, refused: false, failures: 0 });
+    const pending = { outcome, settlement, startedMs, publishes: undefined, refused: false, failures: 0 };
+    // What most deliveries are, without a step in between.
+    const plain = settlement.kind === 'acknowledge' && settlement.messages.length === 0;
+    return plain ? this.#acknowledge(record, pending) : this.#perform(record, pending);
   }
 
   /** Goes on with a settlement whose call failed. Never rejects. */

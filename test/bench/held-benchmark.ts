@@ -46,8 +46,8 @@ async function measureUnacknowledged(count: number): Promise<Measurement> {
 }
 
 async function measureHeld(count: number): Promise<Measurement> {
-  const transport = await backlogOf(count);
   const clock = new CountingClock();
+  const transport = await backlogOf(count, clock);
   let timersBefore: number | undefined;
   const handler = defineHandler({
     name: 'charge',
@@ -62,7 +62,7 @@ async function measureHeld(count: number): Promise<Measurement> {
     },
   });
   const before = await usedBytes();
-  const runtime = await Runtime.start({ transport, handlers: [handler], logger: silentLogger, clock });
+  const runtime = await Runtime.start({ transport, handlers: [handler], logger: silentLogger });
   while ((runtime.health()[0]?.held ?? 0) < count) await nextTurn();
   const bytes = (await usedBytes()) - before;
   const timers = clock.pendingTimers - (timersBefore ?? 0);

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { topic } from '../../src/index.js';
 import { embedded } from '../../src/embedded.js';
-import type { SubscriptionSpec } from '../../src/index.js';
+import type { Clock, SubscriptionSpec } from '../../src/index.js';
 import type { EmbeddedTransport } from '../../src/embedded.js';
 import { Stopwatch } from './stopwatch.js';
 import type { Measurement } from './variant.js';
@@ -51,8 +51,8 @@ export function bareSubscription(prefetch: number): SubscriptionSpec {
 }
 
 /** A broker of its own with `count` messages waiting on the subscription. */
-export async function backlogOf(count: number): Promise<EmbeddedTransport> {
-  const transport = embedded();
+export async function backlogOf(count: number, clock?: Clock): Promise<EmbeddedTransport> {
+  const transport = embedded({ clock });
   // Brokers keep messages for subscriptions that exist.
   const subscription = await transport.subscribe(bareSubscription(0));
   await subscription.close();
