@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { integrationProjects } from './test/integration/projects.js';
@@ -31,6 +32,8 @@ export default defineConfig({
       ...integrationProjects,
     ],
     passWithNoTests: false,
+    // All of them: vitest leaves one processor free, which is half of a small machine.
+    maxWorkers: availableParallelism(),
     testTimeout: 20_000,
     env: { PULSEWORK_LOG_LEVEL: 'silent' },
     typecheck: { enabled: false },

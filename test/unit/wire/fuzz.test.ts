@@ -173,6 +173,16 @@ describe('an entry', () => {
     );
   });
 
+  it('of snappy with a literal of a negative length is refused, not read without end', () => {
+    // Five bytes of result; a literal whose length of four bytes leads back to its own tag.
+    const circle = Buffer.from([5, 0xfc, 0xfa, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
+
+    expect(decode(entryOf(circle, { compression: CODECS.snappy, uncompressedSize: 5 }))).toMatchObject({
+      kind: 'unreadable',
+      reason: expect.stringContaining('longer than what is left') as string,
+    });
+  });
+
   it('that inflates to more than its producer wrote is refused', () => {
     const bomb = deflateSync(Buffer.alloc(50_000_000));
 

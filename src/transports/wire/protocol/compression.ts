@@ -130,6 +130,35 @@ async function loadSnappy(): Promise<CompressionCodec> {
   const { default: snappy } = await import('snappyjs');
   return {
     compress: (payload) => snappy.compress(payload),
-    decompress: (payload, size) => snappy.uncompress(payload, size),
+    decompress: (payload, size) => {
+      if (!isSnappyWalkable(payload)) throw new WireFormatError('a snappy literal that is longer than what is left');
+      return snappy.uncompress(payload, size);
+    },
   };
+}
+
+/**
+ * Whether each literal of a snappy block ends inside it. The package reads a length of four bytes as a signed number:
+ * a negative one sends it back over bytes already read, without end.
+ */
+export function isSnappyWalkable(block: Uint8Array): boolean {
+  const view = new DataView(block.buffer, block.byteOffset, block.length);
+  let at = 0;
+  while (at < block.length && view.getUint8(at) > 127) at++; // The size of the result, seven bits in each byte.
+  at++;
+  while (at < block.length) {
+    const tag = view.getUint8(at++);
+    const kind = tag & 3;
+    if (kind !== 0) {
+      at += [0, 1, 2, 4][kind] ?? 0;
+      continue;
+    }
+    const lengthBytes = Math.max(0, (tag >>> 2) - 59);
+    if (at + lengthBytes > block.length) return false;
+    let length = lengthBytes === 0 ? tag >>> 2 : 0;
+    for (let i = 0; i < lengthBytes; i++) length += view.getUint8(at + i) * 2 ** (8 * i);
+    at += lengthBytes + length + 1;
+    if (at > block.length) return false;
+  }
+  return true;
 }
