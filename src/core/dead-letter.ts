@@ -2,18 +2,20 @@
 // Pure: the DeadLetterPublisher sends what `deadLetterMessage` makes.
 import { failureFingerprint, causeChain, errorMessage, errorName, errorStack } from './failure-report.js';
 import type { EncodedMessage, MessageKey, ReceivedMessage } from './message.js';
-import { formatMessageId } from './message-id.js';
 import type { Failure } from './outcome.js';
 import { copyProperties } from './properties.js';
 import type { Redact } from './redaction.js';
 import { redactText } from './redaction.js';
 import { cutToBytes, utf8Length } from './text.js';
-import { withoutPartition } from './topic-name.js';
 import { VERSION } from './version.js';
 
 export type DeadLetterCause = 'poison' | 'redeliveries-exhausted' | 'undecodable' | 'publish-refused' | 'process-died';
 
 export interface DeadLetterFacts {
+  /** Full name of the topic it came from first, without a partition. */
+  readonly originTopic: string;
+  /** Its id there, in Java's form (D-12). */
+  readonly originId: string;
   readonly cause: DeadLetterCause;
   readonly failure: Failure;
   readonly handler: string;
@@ -71,8 +73,8 @@ const CUT_LAST = ['pulsework-dead-letter-version', 'ORIGIN_MESSAGE_ID', 'REAL_TO
 export function deadLetterMessage(message: ReceivedMessage, facts: DeadLetterFacts): EncodedMessage {
   const properties = copyProperties(message.properties);
   // Set by the first dead letter or retry letter of a message and kept by later ones, as Java does (D-11).
-  properties['REAL_TOPIC'] ??= withoutPartition(message.id.topic);
-  properties['ORIGIN_MESSAGE_ID'] ??= formatMessageId(message.id);
+  properties['REAL_TOPIC'] ??= facts.originTopic;
+  properties['ORIGIN_MESSAGE_ID'] ??= facts.originId;
   // The reasons of an earlier dead letter are gone with it: an old stack beside a new reason would mislead.
   // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- a set without prototype, used as a map
   for (const name of CUT_ORDER) delete properties[name];

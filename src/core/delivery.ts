@@ -8,6 +8,8 @@ export interface Delivery<P = unknown> {
   readonly id: MessageId;
   /** Full topic name without a partition. */
   readonly topic: string;
+  /** The id of the message as it came first, as text: the same on every attempt, published again or not. */
+  readonly originId: string;
   readonly subscription: string;
   /** The handler's name, e.g. `Billing.charge`. */
   readonly handler: string;

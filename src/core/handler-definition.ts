@@ -44,6 +44,12 @@ export interface HandlerOptions {
   readonly publishes?: readonly Topic<never>[] | undefined;
   /** Name of the dead letter topic. @default `<topic>-<subscription>-DLQ` */
   readonly deadLetterTopic?: string | undefined;
+  /**
+   * Publishes waits of more than 10 minutes (1 minute on Key_Shared), and those beyond `maxHeld`, to a retry letter topic
+   * instead of holding them: `true` for `<topic>-<subscription>-RETRY`, or a name. Shared and Key_Shared without
+   * `ordering` only. @default false
+   */
+  readonly retryTopic?: boolean | string | undefined;
   /** Deliveries waiting unacknowledged for a due time; at the limit the subscription pauses. @default 1000 */
   readonly maxHeld?: number | undefined;
   /** Payload bytes of deliveries kept in place. @default 64 MiB */
@@ -66,6 +72,7 @@ export const HANDLER_OPTION_NAMES = [
   'onError',
   'publishes',
   'deadLetterTopic',
+  'retryTopic',
   'maxHeld',
   'maxHeldBytes',
   'maxLaneMessages',

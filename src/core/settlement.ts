@@ -1,9 +1,9 @@
 // settlementFor: from what a handler said and what is known, the one settlement that follows. Pure and total.
 // The Settler performs it; docs/settlement.md holds the same table and a test compares the two.
 import type { DeadLetterCause } from './dead-letter.js';
-import { MAX_DURATION_MS } from './options.js';
+import { MAX_DURATION_MS, minutes, seconds } from './options.js';
 import type { OutgoingMessage } from './message.js';
-import type { Failure, Outcome, Retry, RetryAfter } from './outcome.js';
+import type { Defer, Failure, Outcome, Retry, RetryAfter } from './outcome.js';
 import type { RedeliveryPolicy } from './redelivery-policy.js';
 import { redeliveryDelayMs } from './redelivery-policy.js';
 import type { Ordering, SubscriptionType } from './subscription-spec.js';
@@ -11,9 +11,10 @@ import { redeliversSingly } from './subscription-spec.js';
 
 /**
  * How a delivery waits. `hold`: only its id waits, unacknowledged, then the broker is asked for redelivery.
- * `local`: it is kept, payload included, and run again in place.
+ * `local`: it is kept, payload included, and run again in place. `republish`: it is published to the retry letter topic
+ * and acknowledged.
  */
-export type RedeliveryStrategy = 'hold' | 'local';
+export type RedeliveryStrategy = 'hold' | 'local' | 'republish';
 
 /** Publish `messages`, await every receipt, then acknowledge. */
 export interface Acknowledge {
@@ -50,6 +51,10 @@ export interface SettlementFacts {
   readonly policy: RedeliveryPolicy;
   readonly type: SubscriptionType;
   readonly ordering: Ordering;
+  /** Whether there is a retry letter topic to publish to. */
+  readonly republishes: boolean;
+  /** As many deliveries wait here as may. */
+  readonly heldFull: boolean;
   /** Epoch milliseconds. */
   readonly now: number;
   readonly random: () => number;
@@ -58,6 +63,11 @@ export interface SettlementFacts {
 /** How long a probe waits after `dependencyDown` without `retryAfterMs`, doubling each time up to a minute. */
 const PROBE_MIN_MS = 1_000;
 const PROBE_MAX_MS = 60_000;
+
+/** Longer waits are published again where that is allowed: what is held pins the subscription's backlog. */
+const MAX_HOLD_MS = minutes(10);
+/** On Key_Shared a held message keeps its hash with this consumer when others join. */
+const MAX_KEY_SHARED_HOLD_MS = seconds(60);
 
 /** @throws PulseworkError POLICY_FAILED when the policy's own code fails; the caller then uses the default policy. */
 export function settlementFor(outcome: Outcome, facts: SettlementFacts): Settlement {
@@ -70,7 +80,7 @@ export function settlementFor(outcome: Outcome, facts: SettlementFacts): Settlem
     case 'retry-after':
       return failedRun(outcome, facts);
     case 'defer':
-      return keep(outcome.failure, deferMs(outcome.until, facts.now), undefined);
+      return deferred(outcome, facts);
     case 'dependency-down':
       return keep(outcome.failure, outcome.retryAfterMs ?? PROBE_MIN_MS, outcome.dependency);
     case 'poison':
@@ -94,13 +104,27 @@ function failedRun(outcome: Retry | RetryAfter, facts: SettlementFacts): Settlem
   }
   const delayMs =
     outcome.kind === 'retry-after' ? outcome.delayMs : redeliveryDelayMs(facts.policy, facts.attempt, facts.random);
-  const strategy = redeliveryStrategy(facts.type, facts.ordering);
+  const strategy = redeliveryStrategy(delayMs, facts);
   return { kind: 'redeliver', strategy, delayMs, spendsAttempt: true, failure, outage: undefined };
 }
 
+/** What `redeliveryStrategy` goes by. */
+export type StrategyFacts = Pick<SettlementFacts, 'type' | 'ordering' | 'republishes' | 'heldFull'>;
+
 /** Asking the broker back counts there and lets later messages of a key pass, so order and single consumers wait in place. */
-export function redeliveryStrategy(type: SubscriptionType, ordering: Ordering): RedeliveryStrategy {
-  return redeliversSingly(type) && ordering === 'none' ? 'hold' : 'local';
+export function redeliveryStrategy(delayMs: number, facts: StrategyFacts): RedeliveryStrategy {
+  if (isPublishedAgain(delayMs, facts)) return 'republish';
+  return redeliversSingly(facts.type) && facts.ordering === 'none' ? 'hold' : 'local';
+}
+
+function isPublishedAgain(delayMs: number, { type, republishes, heldFull }: StrategyFacts): boolean {
+  return republishes && (heldFull || delayMs > (type === 'key-shared' ? MAX_KEY_SHARED_HOLD_MS : MAX_HOLD_MS));
+}
+
+/** Nothing failed, so the broker must not count it: kept here, or published again when that takes long. */
+function deferred({ until, failure }: Defer, facts: SettlementFacts): Redeliver {
+  const kept = keep(failure, deferMs(until, facts.now), undefined);
+  return isPublishedAgain(kept.delayMs, facts) ? { ...kept, strategy: 'republish' } : kept;
 }
 
 function keep(failure: Failure, delayMs: number, outage: string | undefined): Redeliver {

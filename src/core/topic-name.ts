@@ -52,6 +52,11 @@ export function deadLetterTopicName(topic: string, subscription: string): string
   return `${withoutPartition(topic)}-${subscription}-DLQ`;
 }
 
+/** `<topic>-<subscription>-RETRY`, named alike (D-08). */
+export function retryTopicName(topic: string, subscription: string): string {
+  return `${withoutPartition(topic)}-${subscription}-RETRY`;
+}
+
 function splitDomain(name: string): [domain: string, path: string] {
   if (typeof (name as unknown) !== 'string') throw invalidName(name, 'it must be a text');
   const at = name.indexOf('://');

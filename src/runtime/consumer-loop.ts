@@ -24,6 +24,8 @@ const RECEIVE_AGAIN_MS = 1_000;
 const RUNS_PER_TURN = 256;
 /** A subscription that was full goes on at this share of its limits, so that it does not pause at every message. */
 const RESUME_AT = 0.9;
+/** In a drain, a wait that ends sooner is not worth a message: it starts again when the subscription is open again. */
+const PUT_OFF_MS = 10_000;
 /** After an error that no rule foresees: the message stays, and the log is not flooded. */
 const AFTER_FAULT_MS = 60_000;
 
@@ -82,6 +84,11 @@ export class ConsumerLoop {
     return this.#kept.size;
   }
 
+  /** Whether as many deliveries wait here as may. */
+  get full(): boolean {
+    return this.#options.registry.heldCount + this.#kept.size >= this.#options.plan.maxHeld;
+  }
+
   start(): void {
     this.#options.subscription.onState(({ topic, connection, state }) => {
       // To a standby nothing is delivered: what it holds is sent to the consumer that is active now.
@@ -113,8 +120,7 @@ export class ConsumerLoop {
     const quiet = new Promise<void>((resolve) => (this.#onQuiet = resolve));
     for (const record of [...this.#ready.splice(0), ...this.#lanes.removeWaiting(() => true)])
       this.#options.registry.giveBack(record);
-    for (const record of this.#kept.take(({ pending }) => pending === undefined))
-      this.#options.registry.giveBack(record);
+    for (const record of this.#kept.take(({ pending }) => pending === undefined)) void this.#putOff(record);
     this.pump();
     return quiet;
   }
@@ -122,6 +128,20 @@ export class ConsumerLoop {
   /** Gives back what is still kept. Nothing runs or settles after this. */
   end(): void {
     for (const record of this.#kept.take(() => true)) this.#options.registry.giveBack(record);
+  }
+
+  /** Its wait goes on at the broker where it is long enough and allowed; else it goes back, and comes again at once. */
+  async #putOff(record: DeliveryRecord): Promise<void> {
+    const { settler, registry, plan, clock } = this.#options;
+    if (plan.retry === undefined || record.dueMs - clock.now() <= PUT_OFF_MS) {
+      registry.giveBack(record);
+      return;
+    }
+    this.#resuming++;
+    record.state = 'running';
+    await settler.republish(record).catch(() => registry.giveBack(record));
+    this.#resuming--;
+    this.pump();
   }
 
   #receive(): void {
@@ -167,15 +187,17 @@ export class ConsumerLoop {
     if (this.#receiving || this.#draining || this.#ended || this.#running >= this.#options.plan.concurrency)
       return false;
     const { pauses, outage } = this.#options;
-    pauses.set('held-full', this.#isFull(pauses.has('held-full') ? RESUME_AT : 1));
+    pauses.set('held-full', this.#mustWait(pauses.has('held-full') ? RESUME_AT : 1));
     pauses.set('lane-full', this.#lanes.full);
     return !pauses.any && !outage.open;
   }
 
-  #isFull(share: number): boolean {
+  /** Whether nothing new may come before something that waits has gone. What can be published again does not wait here. */
+  #mustWait(share: number): boolean {
     const { plan, registry } = this.#options;
+    const waiting = (plan.retry === undefined ? registry.heldCount : 0) + this.#kept.size;
     const bytes = this.#kept.bytes + this.#lanes.waitingBytes;
-    return registry.heldCount + this.#kept.size >= plan.maxHeld * share || bytes >= plan.maxHeldBytes * share;
+    return waiting >= plan.maxHeld * share || bytes >= plan.maxHeldBytes * share;
   }
 
   #arrived(message: ReceivedMessage): void {

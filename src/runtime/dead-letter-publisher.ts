@@ -40,7 +40,7 @@ export class DeadLetterPublisher {
     pending: PendingSettlement,
   ): Promise<PublishFailure | undefined> {
     const { plan, publishers, logger } = this.#options;
-    const topic = plan.deadLetterTopic(record.message.id.topic);
+    const topic = plan.deadLetterTopic(record.originTopic);
     pending.publishes ??= [
       { topic, message: this.#message(record, settlement), sequenceId: undefined, receipt: undefined },
     ];
@@ -67,6 +67,8 @@ export class DeadLetterPublisher {
     const { plan, clock, environment, maxMessageBytes } = this.#options;
     const now = clock.now();
     return deadLetterMessage(record.message, {
+      originTopic: record.originTopic,
+      originId: record.originId,
       cause,
       failure,
       handler: plan.name,

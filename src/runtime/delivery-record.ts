@@ -1,8 +1,11 @@
 // What the runtime knows of one message while it is in this process with its payload: from arrival to settlement,
 // or until only its id is left waiting in the NegativeAckTracker.
-import type { ReceivedMessage } from '../core/message.js';
+import { formatMessageId } from '../core/message-id.js';
+import { withoutPartition } from '../core/topic-name.js';
 import type { Timer } from '../ports/clock.js';
 import type { FailureHistory } from './failure-histories.js';
+import { NO_FAILURES } from './failure-histories.js';
+import type { ArrivedMessage } from './joined-subscription.js';
 import type { PendingSettlement } from './pending-settlement.js';
 
 /**
@@ -13,7 +16,7 @@ export type RecordState = 'waiting' | 'running' | 'kept' | 'unsettled' | 'gone';
 
 export class DeliveryRecord {
   /** The newest copy: a message that arrives again while this record lives replaces it. */
-  message: ReceivedMessage;
+  message: ArrivedMessage;
   state: RecordState = 'waiting';
   /** Failed runs of this message seen by this process, and when the first was. */
   history: FailureHistory;
@@ -23,12 +26,28 @@ export class DeliveryRecord {
   pending: PendingSettlement | undefined;
   /** Runs when a `kept` or `unsettled` one is due; undefined when nothing is waited for. */
   timer: Timer | undefined;
+  /** The broker refused its retry letter for good: from now on it waits here. */
+  republishRefused = false;
   /** When a kept one is due, epoch milliseconds. */
   dueMs = 0;
 
-  constructor(message: ReceivedMessage, history: FailureHistory) {
+  constructor(message: ArrivedMessage, history: FailureHistory) {
     this.message = message;
     this.history = history;
+    const { letter } = message;
+    if (letter === undefined) return;
+    if (history === NO_FAILURES) this.history = { failures: letter.attempts, firstFailureMs: letter.firstFailureMs };
+    this.dueMs = letter.dueMs;
+  }
+
+  /** The id of the message as it came first: the same on every attempt, retry letters included. */
+  get originId(): string {
+    return this.message.letter?.originId ?? formatMessageId(this.message.id);
+  }
+
+  /** Full name of the topic it came from first, without a partition. */
+  get originTopic(): string {
+    return this.message.letter?.originTopic ?? withoutPartition(this.message.id.topic);
   }
 
   /**

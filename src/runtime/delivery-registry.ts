@@ -1,13 +1,13 @@
 // Which messages of one subscription are here and in what state: waiting, running, held or just acknowledged.
 // It recognises copies of a message, so that each is settled once, and decides when an entry may be asked back.
 import { EntryMap } from '../core/entry-map.js';
-import type { ReceivedMessage } from '../core/message.js';
 import type { MessageId } from '../core/message-id.js';
 import type { Clock } from '../ports/clock.js';
 import { NegativeAckTracker } from '../redelivery/negative-ack-tracker.js';
 import { BatchEntry } from './batch-entry.js';
 import { DeliveryRecord } from './delivery-record.js';
 import { FailureHistories } from './failure-histories.js';
+import type { ArrivedMessage } from './joined-subscription.js';
 import { RecentlyAcknowledged } from './recently-acknowledged.js';
 import type { Sleeper } from './sleepers.js';
 import { Sleepers } from './sleepers.js';
@@ -69,7 +69,7 @@ export class DeliveryRegistry {
     return this.#tracker.size;
   }
 
-  admit(message: ReceivedMessage): Arrival {
+  admit(message: ArrivedMessage): Arrival {
     const known = this.#live.get(message.id);
     if (known === undefined) return this.#admitUnknown(message);
     if (known instanceof BatchEntry) return this.#admitToBatch(known, message);
@@ -160,7 +160,7 @@ export class DeliveryRegistry {
     this.histories.clear();
   }
 
-  #admitUnknown(message: ReceivedMessage): Arrival {
+  #admitUnknown(message: ArrivedMessage): Arrival {
     const { id } = message;
     if (this.#acknowledged.has(id, this.#clock.now())) return COPY_OF_ACKNOWLEDGED;
     this.#answered(id);
@@ -187,7 +187,7 @@ export class DeliveryRegistry {
     if (this.#tracker.has(entry) && !this.#tracker.isPending(entry)) this.#tracker.acknowledge(entry);
   }
 
-  #admitToBatch(batch: BatchEntry, message: ReceivedMessage): Arrival {
+  #admitToBatch(batch: BatchEntry, message: ArrivedMessage): Arrival {
     const index = message.id.batchIndex;
     this.#answered(message.id);
     if (batch.done.has(index)) return COPY_OF_ACKNOWLEDGED;
@@ -202,13 +202,13 @@ export class DeliveryRegistry {
     return this.#newInBatch(batch, message, this.#sleepers.wake(message.id));
   }
 
-  #newRecord(message: ReceivedMessage, sleeper: Sleeper | undefined): DeliveryRecord {
+  #newRecord(message: ArrivedMessage, sleeper: Sleeper | undefined): DeliveryRecord {
     const record = new DeliveryRecord(message, this.histories.get(message.id));
     if (sleeper?.kept !== undefined) Object.assign(record, sleeper.kept, { dueMs: sleeper.dueMs });
     return record;
   }
 
-  #newInBatch(batch: BatchEntry, message: ReceivedMessage, sleeper: Sleeper | undefined): DeliveryRecord {
+  #newInBatch(batch: BatchEntry, message: ArrivedMessage, sleeper: Sleeper | undefined): DeliveryRecord {
     const record = this.#newRecord(message, sleeper);
     batch.records.set(message.id.batchIndex, record);
     this.#quietBatches.delete(batch);
@@ -238,7 +238,7 @@ export class DeliveryRegistry {
 }
 
 /** A copy replaces the one that is here: an acknowledgement must go over the connection that the broker knows. */
-function adopt(record: DeliveryRecord, copy: ReceivedMessage): Arrival {
+function adopt(record: DeliveryRecord, copy: ArrivedMessage): Arrival {
   record.message = copy;
   return { copyOf: 'alive', record };
 }

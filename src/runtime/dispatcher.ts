@@ -5,12 +5,11 @@ import { PulseworkError, containRejection, describeValue, toError } from '../cor
 import type { Delivery } from '../core/delivery.js';
 import type { Outcome } from '../core/outcome.js';
 import { isOutcome, outcomeProblem, retry, undecodable } from '../core/outcome.js';
-import { withoutPartition } from '../core/topic-name.js';
 import type { Clock } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
 import { Deadlines } from './deadlines.js';
 import type { DeliveryRecord } from './delivery-record.js';
-import type { HandlerPlan } from './handler-plan.js';
+import type { HandlerPlan, PayloadReader } from './handler-plan.js';
 import { HandlerRun, RunDelivery } from './handler-run.js';
 import { Undecodable, isPromiseLike, readPayload } from './payload.js';
 import type { PluginHost } from './plugin-host.js';
@@ -72,12 +71,19 @@ export class Dispatcher {
 
   /** The handler's result, a promise of it, or an outcome where the payload cannot be read. Throws what they throw. */
   #readAndHandle(record: DeliveryRecord, run: HandlerRun): unknown {
-    const { topic } = record.message.id;
-    const reader = this.#plan.readers.get(topic) ?? this.#plan.readers.get(withoutPartition(topic));
-    if (reader === undefined) throw new Error(`no payload reader for topic ${topic}`);
+    const reader = this.#readerFor(record);
     const payload = readPayload(record.message.payload, reader);
     if (isPromiseLike(payload)) return Promise.resolve(payload).then((value) => this.#handle(record, value, run));
     return this.#handle(record, payload, run);
+  }
+
+  /** A handler may name one partition as its topic. A retry letter of unknown origin is read as the first topic's. */
+  #readerFor({ message, originTopic }: DeliveryRecord): PayloadReader {
+    const { readers } = this.#plan;
+    const [first] = message.letter === undefined ? [] : readers.values();
+    const reader = readers.get(message.id.topic) ?? readers.get(originTopic) ?? first;
+    if (reader === undefined) throw new Error(`no payload reader for topic ${message.id.topic}`);
+    return reader;
   }
 
   #handle(record: DeliveryRecord, payload: unknown, run: HandlerRun): unknown {

@@ -2,7 +2,6 @@
 // what it follows from, and leaves only for topics that the handler declared.
 import { PulseworkError, isRefusedForGood, toError } from '../core/errors.js';
 import type { OutgoingMessage } from '../core/message.js';
-import { formatMessageId } from '../core/message-id.js';
 import type { Clock } from '../ports/clock.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan } from './handler-plan.js';
@@ -53,7 +52,7 @@ export class FollowUps {
 
   async #prepare(record: DeliveryRecord, outgoing: OutgoingMessage, index: number): Promise<PendingPublish> {
     const topic = this.#topicOf(outgoing);
-    const origin = record.message.properties['ORIGIN_MESSAGE_ID'] ?? formatMessageId(record.message.id);
+    const origin = record.originId;
     const message = await encodeMessage(outgoing, this.#clock, {
       messageId: `${origin}/${this.#plan.name}/${index}`,
       correlationId: record.message.properties['pulsework-correlation-id'] ?? origin,

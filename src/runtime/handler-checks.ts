@@ -81,6 +81,7 @@ function checkOptions(options: HandlerOptions, check: OptionChecker): void {
   check.positiveInteger('maxHeldBytes', options.maxHeldBytes);
   check.positiveInteger('maxLaneMessages', options.maxLaneMessages);
   check.nonEmptyString('deadLetterTopic', options.deadLetterTopic);
+  if (typeof options.retryTopic !== 'boolean') check.nonEmptyString('retryTopic', options.retryTopic);
   checkRedact(options.redact, check);
   checkErrorRules(options.onError, check);
 }
@@ -98,7 +99,12 @@ function checkErrorRules(rules: unknown, check: OptionChecker): void {
 
 /** What the broker or the runtime could not honour together: refused, never quietly weakened. */
 function checkCombinations(options: HandlerOptions, check: OptionChecker): void {
-  const { type = 'shared', ordering = 'none', timeoutMs, abandonAfterMs } = options;
+  const { type = 'shared', ordering = 'none', timeoutMs, abandonAfterMs, retryTopic = false } = options;
+  if (retryTopic !== false && (!redeliversSingly(type) || ordering !== 'none')) {
+    check.problem(
+      '"retryTopic" lets later messages pass, which exclusive and failover subscriptions and "ordering" forbid; leave it out, or use type "shared" without "ordering"',
+    );
+  }
   if (ordering === 'key' && type === 'shared') {
     check.problem(
       '"ordering: key" cannot hold on a shared subscription, where another consumer may get the next message of a key; use type "key-shared"',
@@ -115,8 +121,8 @@ function checkCombinations(options: HandlerOptions, check: OptionChecker): void 
 }
 
 function checkTopicOptions(options: HandlerOptions, fullName: (name: string) => string, check: OptionChecker): void {
-  if (typeof options.deadLetterTopic === 'string' && options.deadLetterTopic.trim() !== '')
-    checkTopicName(options.deadLetterTopic, fullName, check);
+  for (const name of [options.deadLetterTopic, options.retryTopic])
+    if (typeof name === 'string' && name.trim() !== '') checkTopicName(name, fullName, check);
   const publishes: unknown = options.publishes;
   if (publishes === undefined) return;
   if (!Array.isArray(publishes))

@@ -12,7 +12,7 @@ import { resolveRedeliveryPolicy } from '../core/redelivery-policy.js';
 import type { Ordering, SubscriptionSpec } from '../core/subscription-spec.js';
 import { redeliversSingly } from '../core/subscription-spec.js';
 import { isTopic } from '../core/topic.js';
-import { deadLetterTopicName, fullTopicName } from '../core/topic-name.js';
+import { deadLetterTopicName, fullTopicName, retryTopicName } from '../core/topic-name.js';
 
 /** How payloads of one topic are read. */
 export interface PayloadReader {
@@ -36,10 +36,20 @@ export interface HandlerPlan {
   readonly publishes: ReadonlySet<string> | undefined;
   /** Full name of the dead letter topic for messages of `topic`. */
   readonly deadLetterTopic: (topic: string) => string;
+  /** Where long waits are published to; undefined: they are held. */
+  readonly retry: RetryPlan | undefined;
   readonly maxHeld: number;
   readonly maxHeldBytes: number;
   readonly maxLaneMessages: number;
   readonly redact: Redact | undefined;
+}
+
+/** The retry letter topic of a handler, and the subscription that brings the letters back. */
+export interface RetryPlan {
+  /** Always Shared: only there brokers keep a message until it is due (D-20, Y-02). */
+  readonly spec: SubscriptionSpec;
+  /** Full name of the retry letter topic for messages of `topic`. */
+  readonly topicFor: (topic: string) => string;
 }
 
 export interface PlanContext {
@@ -67,16 +77,17 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
   const concurrency = options.concurrency ?? (redeliversSingly(type) ? DEFAULT_HANDLER_OPTIONS.concurrency : 1);
   const readers = readersOf(definition, context.fullName);
   const base = resolveRedeliveryPolicy(context.redelivery);
+  const spec: SubscriptionSpec = {
+    topics: [...readers.keys()],
+    subscription,
+    type,
+    initialPosition: options.initialPosition ?? DEFAULT_HANDLER_OPTIONS.initialPosition,
+    prefetch: options.prefetch ?? concurrency,
+    consumerName: context.consumerName(name),
+  };
   return {
     name,
-    spec: {
-      topics: [...readers.keys()],
-      subscription,
-      type,
-      initialPosition: options.initialPosition ?? DEFAULT_HANDLER_OPTIONS.initialPosition,
-      prefetch: options.prefetch ?? concurrency,
-      consumerName: context.consumerName(name),
-    },
+    spec,
     readers,
     handle: definition.handle,
     concurrency,
@@ -87,6 +98,7 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     onError: options.onError ?? [],
     publishes: options.publishes && new Set(options.publishes.map((topic) => context.fullName(topic.name))),
     deadLetterTopic: deadLetterNames(options, subscription, context.fullName),
+    retry: retryPlan(options.retryTopic, spec, context.fullName),
     maxHeld: options.maxHeld ?? DEFAULT_HANDLER_OPTIONS.maxHeld,
     maxHeldBytes: options.maxHeldBytes ?? DEFAULT_HANDLER_OPTIONS.maxHeldBytes,
     maxLaneMessages: options.maxLaneMessages ?? DEFAULT_HANDLER_OPTIONS.maxLaneMessages,
@@ -117,6 +129,18 @@ function deadLetterNames(
   return () => name;
 }
 
+function retryPlan(
+  retryTopic: HandlerOptions['retryTopic'],
+  spec: SubscriptionSpec,
+  fullName: (name: string) => string,
+): RetryPlan | undefined {
+  if (retryTopic === undefined || retryTopic === false) return undefined;
+  const named = retryTopic === true ? undefined : fullName(retryTopic);
+  const topicFor = (topic: string): string => named ?? retryTopicName(topic, spec.subscription);
+  const topics = [...new Set(spec.topics.map(topicFor))];
+  return { spec: { ...spec, topics, type: 'shared', initialPosition: 'earliest' }, topicFor };
+}
+
 /** A name tells handlers apart in logs, on dead letters and in the ids of what they publish. */
 export function checkNames(plans: readonly HandlerPlan[], check: OptionChecker): void {
   const names = plans.map(({ name }) => name);
@@ -143,14 +167,16 @@ export function checkConflicts(plans: readonly HandlerPlan[], check: OptionCheck
   }
 }
 
-/** Where a plan would feed itself its own dead letters. */
-export function checkDeadLetterLoop(plan: HandlerPlan, check: OptionChecker): void {
-  for (const topic of plan.spec.topics) {
-    const deadLetterTopic = plan.deadLetterTopic(topic);
-    if (!plan.spec.topics.includes(deadLetterTopic)) continue;
-    check.problem(
-      `its dead letter topic ${deadLetterTopic} is one of its own topics; failed messages would go round for ever`,
-    );
+/** Where a plan would feed itself its own dead letters or retry letters. */
+export function checkLetterLoops({ spec, retry, deadLetterTopic }: HandlerPlan, check: OptionChecker): void {
+  const retryTopics = retry?.spec.topics ?? [];
+  for (const topic of new Set(spec.topics.map(deadLetterTopic))) {
+    if (spec.topics.includes(topic))
+      check.problem(`its dead letter topic ${topic} is one of its own topics; failed messages would go round for ever`);
+    if (retryTopics.includes(topic)) check.problem(`its dead letter topic ${topic} is its retry letter topic too`);
+  }
+  for (const topic of retryTopics) {
+    if (spec.topics.includes(topic)) check.problem(`its retry letter topic ${topic} is one of its own topics`);
   }
 }
 

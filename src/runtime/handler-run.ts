@@ -3,7 +3,6 @@
 import type { Delivery } from '../core/delivery.js';
 import type { MessageId } from '../core/message-id.js';
 import type { MessageProperties } from '../core/properties.js';
-import { withoutPartition } from '../core/topic-name.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan } from './handler-plan.js';
 
@@ -49,13 +48,14 @@ export class RunDelivery implements Delivery {
   readonly maxDeliveries: number;
   readonly redeliveryCount: number;
   readonly correlationId: string | undefined;
+  readonly #record: DeliveryRecord;
   readonly #run: HandlerRun;
 
   constructor(record: DeliveryRecord, plan: HandlerPlan, payload: unknown, run: HandlerRun) {
     const { id, key, orderingKey, properties, publishTimeMs, eventTimeMs, redeliveryCount } = record.message;
     this.payload = payload;
     this.id = id;
-    this.topic = withoutPartition(id.topic);
+    this.topic = record.originTopic;
     this.subscription = plan.spec.subscription;
     this.handler = plan.name;
     this.key = key instanceof Uint8Array ? Buffer.from(key).toString('base64') : key;
@@ -67,7 +67,12 @@ export class RunDelivery implements Delivery {
     this.maxDeliveries = plan.policy.maxDeliveries;
     this.redeliveryCount = redeliveryCount;
     this.correlationId = properties['pulsework-correlation-id'];
+    this.#record = record;
     this.#run = run;
+  }
+
+  get originId(): string {
+    return this.#record.originId;
   }
 
   get signal(): AbortSignal {

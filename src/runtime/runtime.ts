@@ -5,6 +5,7 @@ import type { Topic } from '../core/topic.js';
 import type { Subscription } from '../ports/transport.js';
 import type { HandlerResolver } from './handler-classes.js';
 import { resolverOf } from './handler-classes.js';
+import { openSubscription } from './joined-subscription.js';
 import { Lifecycle } from './lifecycle.js';
 import type { RuntimeState } from './lifecycle.js';
 import { PluginHost } from './plugin-host.js';
@@ -159,7 +160,7 @@ export class Runtime {
     try {
       const subscription = await this.#calls.run(
         `opening ${what}`,
-        () => (opening = options.transport.subscribe(plan.spec)),
+        () => (opening = openSubscription(options.transport, plan)),
       );
       const shared = { options, plugins: this.#plugins, publishers: this.#publishers, calls: this.#calls, fullName };
       this.#runners.push(

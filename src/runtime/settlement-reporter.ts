@@ -4,7 +4,6 @@ import { PulseworkError, containRejection, toError } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
 import { formatMessageId } from '../core/message-id.js';
 import type { Failure, Outcome } from '../core/outcome.js';
-import { withoutPartition } from '../core/topic-name.js';
 import type { Clock } from '../ports/clock.js';
 import type { LogFields, Logger } from '../ports/logger.js';
 import type { SettlementReport, Telemetry } from '../ports/telemetry.js';
@@ -65,7 +64,7 @@ export class SettlementReporter {
     return {
       handler: plan.name,
       subscription: plan.spec.subscription,
-      topic: withoutPartition(record.message.id.topic),
+      topic: record.originTopic,
       id: record.message.id,
       key: record.message.key,
       properties: record.message.properties,

@@ -5,7 +5,7 @@ import { exponentialBackoff } from '../core/backoff.js';
 import { isClosed, toError } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
 import type { Outcome } from '../core/outcome.js';
-import { publishRefused, retry } from '../core/outcome.js';
+import { defer, publishRefused, retry } from '../core/outcome.js';
 import { DEFAULT_REDELIVERY_POLICY } from '../core/redelivery-policy.js';
 import type { DeadLetterSettlement, Redeliver, Settlement, SettlementFacts } from '../core/settlement.js';
 import { probeDelayMs, settlementFor } from '../core/settlement.js';
@@ -20,6 +20,7 @@ import type { HandlerPlan } from './handler-plan.js';
 import type { PendingSettlement } from './pending-settlement.js';
 import type { PortCalls } from './port-calls.js';
 import type { PublishFailure } from './publishers.js';
+import type { RetryLetterPublisher } from './retry-letter-publisher.js';
 import type { SettlementReporter } from './settlement-reporter.js';
 
 /**
@@ -47,10 +48,13 @@ export interface SettlerOptions {
   readonly registry: DeliveryRegistry;
   readonly followUps: FollowUps;
   readonly deadLetters: DeadLetterPublisher;
+  readonly retryLetters: RetryLetterPublisher;
   readonly calls: PortCalls;
   readonly reporter: SettlementReporter;
   readonly clock: Clock;
   readonly random: () => number;
+  /** Whether as many deliveries wait here as may. */
+  readonly heldFull: () => boolean;
 }
 
 export class Settler {
@@ -75,6 +79,19 @@ export class Settler {
     return pending === undefined ? Promise.resolve(GIVEN_BACK) : this.#perform(record, pending);
   }
 
+  /** Publishes what waits here as a retry letter, so that its wait outlives this process. What fails goes back as it is. */
+  async republish(record: DeliveryRecord): Promise<void> {
+    const { clock, registry } = this.#options;
+    const delayMs = record.dueMs - clock.now();
+    const outcome = defer(delayMs, 'the runtime drains');
+    const facts = { strategy: 'republish', delayMs, spendsAttempt: false, outage: undefined } as const;
+    const settlement = { kind: 'redeliver', ...facts, failure: outcome.failure } as const;
+    const fresh = { publishes: undefined, refused: false, failures: 0 };
+    const pending = { outcome, settlement, startedMs: clock.now(), ...fresh };
+    const disposition = await this.#republish(record, pending, settlement);
+    if (disposition.kind !== 'settled') registry.giveBack(record);
+  }
+
   /** A copy of a message that was acknowledged a moment ago: the broker missed it, so it is told again. */
   async acknowledgeAgain(id: MessageId): Promise<void> {
     const { calls, subscription, reporter } = this.#options;
@@ -94,6 +111,8 @@ export class Settler {
       policy,
       type: spec.type,
       ordering,
+      republishes: plan.retry !== undefined && !record.republishRefused,
+      heldFull: this.#options.heldFull(),
       now: clock.now(),
       random,
     };
@@ -117,6 +136,7 @@ export class Settler {
       case 'dead-letter':
         return this.#deadLetter(record, pending, settlement);
       case 'redeliver':
+        if (settlement.strategy === 'republish') return this.#republish(record, pending, settlement);
         return this.#redeliver(record, pending, settlement);
       case 'leave':
         this.#options.reporter.settled(record, pending);
@@ -149,6 +169,19 @@ export class Settler {
     pending.refused = failure.kind === 'refused';
     const backoff = pending.refused ? REFUSED_BACKOFF : REPEAT_BACKOFF;
     return this.#again(record, pending, 'publishing the dead letter', failure.error, backoff);
+  }
+
+  /** Ends this copy's life: the next delivery is that of the letter. */
+  async #republish(record: DeliveryRecord, pending: PendingSettlement, settlement: Redeliver): Promise<Disposition> {
+    const { retryLetters, reporter } = this.#options;
+    const failure = await retryLetters.publish(record, settlement, pending);
+    if (failure === undefined) return this.#acknowledge(record, pending);
+    if (failure.kind === 'passing')
+      return this.#again(record, pending, 'publishing the retry letter', failure.error, REPEAT_BACKOFF);
+    reporter.callFailed('publishing the retry letter', record.message.id, failure.error, undefined);
+    record.republishRefused = true;
+    const strategy = settlement.spendsAttempt ? 'hold' : 'local';
+    return this.#redeliver(record, pending, { ...settlement, strategy });
   }
 
   #redeliver(record: DeliveryRecord, pending: PendingSettlement, settlement: Redeliver): Disposition {

@@ -8,7 +8,7 @@ import { handlerProblems } from './handler-checks.js';
 import type { ClassHandlers } from './handler-classes.js';
 import { readHandlerClass } from './handler-classes.js';
 import type { HandlerPlan } from './handler-plan.js';
-import { checkConflicts, checkDeadLetterLoop, checkNames, planHandler, topicResolver } from './handler-plan.js';
+import { checkConflicts, checkLetterLoops, checkNames, planHandler, topicResolver } from './handler-plan.js';
 import { orderPlugins } from './plugin-order.js';
 import type { ResolvedRuntimeOptions, RuntimeOptions } from './runtime-options.js';
 import { resolveRuntimeOptions, runtimeOptionProblems } from './runtime-options.js';
@@ -78,7 +78,7 @@ function problemsTogether(plans: readonly HandlerPlan[]): readonly string[] {
   checkConflicts(plans, check);
   for (const plan of plans) {
     const own = new OptionChecker(`handler ${JSON.stringify(plan.name)}`);
-    checkDeadLetterLoop(plan, own);
+    checkLetterLoops(plan, own);
     check.problems.push(...own.problems);
   }
   return check.problems;

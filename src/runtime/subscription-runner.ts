@@ -13,6 +13,7 @@ import type { PluginHost } from './plugin-host.js';
 import type { PortCalls } from './port-calls.js';
 import type { Publishers } from './publishers.js';
 import type { ResolvedRuntimeOptions } from './runtime-options.js';
+import { RetryLetterPublisher } from './retry-letter-publisher.js';
 import { SettlementReporter } from './settlement-reporter.js';
 import { Settler } from './settler.js';
 import type { SubscriptionHealth } from './subscription-handle.js';
@@ -74,10 +75,12 @@ export class SubscriptionRunner {
       registry: this.#registry,
       followUps: new FollowUps(plan, { publishers, fullName, clock, calls }),
       deadLetters: this.#deadLetters,
+      retryLetters: new RetryLetterPublisher(plan, publishers, clock),
       calls,
       reporter: new SettlementReporter({ plan, plugins, telemetry, logger, clock }),
       clock,
       random: environment.random,
+      heldFull: () => this.#loop.full,
     });
     const parts = { registry: this.#registry, dispatcher: this.#dispatcher, pauses: this.pauses, outage: this.#outage };
     this.#loop = new ConsumerLoop({ plan, subscription, ...parts, settler, clock, logger, onFatal });

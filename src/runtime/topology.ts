@@ -10,17 +10,20 @@ export interface TopologyEntry {
   readonly from: readonly string[];
   /** Full names of the topics it may send to; undefined when it did not declare them. */
   readonly to: readonly string[] | undefined;
+  /** Full names of its retry letter topics. */
+  readonly retryLetters: readonly string[];
   /** Full names of its dead letter topics. */
   readonly deadLetters: readonly string[];
 }
 
 export function topologyOf(plans: readonly HandlerPlan[]): readonly TopologyEntry[] {
-  return plans.map(({ name, spec, publishes, deadLetterTopic }) => ({
+  return plans.map(({ name, spec, publishes, deadLetterTopic, retry }) => ({
     handler: name,
     subscription: spec.subscription,
     type: spec.type,
     from: spec.topics,
     to: publishes && [...publishes],
+    retryLetters: retry?.spec.topics ?? [],
     deadLetters: [...new Set(spec.topics.map(deadLetterTopic))],
   }));
 }

@@ -151,7 +151,8 @@ const outcomeRows = rowsOf('Outcomes').map(([call = '', happens = '', spends = '
 
 function settle(outcome: Outcome, attempt: number): ReturnType<typeof settlementFor> {
   const policy = DEFAULT_REDELIVERY_POLICY;
-  return settlementFor(outcome, { attempt, policy, type: 'shared', ordering: 'none', now: 0, random: () => 0.5 });
+  const where = { type: 'shared', ordering: 'none', republishes: false, heldFull: false } as const;
+  return settlementFor(outcome, { attempt, policy, ...where, now: 0, random: () => 0.5 });
 }
 
 it('its table of outcomes has each of them once', () => {

@@ -225,6 +225,7 @@ describe('start', () => {
         type: 'shared',
         from: ['persistent://acme/prod/orders-eu'],
         to: ['persistent://acme/prod/receipts', 'persistent://a/b/full'],
+        retryLetters: [],
         deadLetters: ['persistent://acme/prod/orders-eu-h-DLQ'],
       },
     ]);

@@ -36,6 +36,8 @@ function received(more: Partial<ReceivedMessage> = {}): ReceivedMessage {
 
 function facts(more: Partial<DeadLetterFacts> = {}): DeadLetterFacts {
   return {
+    originTopic: 'persistent://a/b/orders',
+    originId: '7:3:2:1',
     cause: 'redeliveries-exhausted',
     failure: { reason: 'card 4111 declined', error },
     handler: 'Billing.charge',

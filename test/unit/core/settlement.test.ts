@@ -26,7 +26,8 @@ const MAX_DELIVERIES = 3;
 
 function facts(more: Partial<SettlementFacts> = {}): SettlementFacts {
   const policy = { maxDeliveries: MAX_DELIVERIES, backoff: (redeliveries: number) => 100 * (redeliveries + 1) };
-  return { attempt: 1, policy, type: 'shared', ordering: 'none', now: NOW, random: () => 0.5, ...more };
+  const where = { type: 'shared', ordering: 'none', republishes: false, heldFull: false } as const;
+  return { attempt: 1, policy, ...where, now: NOW, random: () => 0.5, ...more };
 }
 
 /** A settlement in one line, so that the whole table can be read. */
@@ -133,7 +134,24 @@ describe('the strategy', () => {
     ['exclusive', 'none', 'local'],
     ['failover', 'none', 'local'],
   ] as const)('on %s with ordering %s is %s', (type, ordering, strategy) => {
-    expect(redeliveryStrategy(type, ordering)).toBe(strategy);
+    expect(redeliveryStrategy(3_600_000, facts({ type, ordering }))).toBe(strategy);
+  });
+
+  it.each([
+    ['shared', 600_000, false, 'hold'],
+    ['shared', 600_001, false, 'republish'],
+    ['key-shared', 60_000, false, 'hold'],
+    ['key-shared', 60_001, false, 'republish'],
+    ['shared', 1, true, 'republish'],
+  ] as const)('on %s with a retry letter topic, %i ms and full: %s, is %s', (type, delayMs, heldFull, strategy) => {
+    expect(redeliveryStrategy(delayMs, facts({ type, republishes: true, heldFull }))).toBe(strategy);
+  });
+
+  it('of a long defer is republish where that is allowed, and in place elsewhere', () => {
+    expect(shown(settlementFor(defer(700_000), facts({ republishes: true })))).toBe(
+      'redeliver republish 700000 ms free',
+    );
+    expect(shown(settlementFor(defer(700_000), facts()))).toBe('redeliver local 700000 ms free');
   });
 });
 

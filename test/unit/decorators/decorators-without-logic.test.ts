@@ -35,6 +35,7 @@ const everyOption = {
   onError: [on(RangeError, poison)],
   publishes: [refunds],
   deadLetterTopic: 'graveyard',
+  retryTopic: 'later',
   maxHeld: 11,
   maxHeldBytes: 12,
   maxLaneMessages: 13,

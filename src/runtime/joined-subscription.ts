@@ -1,0 +1,143 @@
+// A handler's own subscription and the one on its retry letter topic, as one: what comes from the second is read as
+// a retry letter, so that a handler sees the original message. Which one a call belongs to follows from the topic.
+import type { ReceivedMessage } from '../core/message.js';
+import type { MessageId } from '../core/message-id.js';
+import type { RetryLetter } from '../core/retry-letter.js';
+import { readRetryLetter } from '../core/retry-letter.js';
+import { withoutPartition } from '../core/topic-name.js';
+import type { Subscription, SubscriptionState, Transport } from '../ports/transport.js';
+import type { HandlerPlan } from './handler-plan.js';
+
+/** A message as it arrives at the runtime; with `letter`, its properties are those of the original. */
+export interface ArrivedMessage extends ReceivedMessage {
+  readonly letter?: RetryLetter | undefined;
+}
+
+/**
+ * Opens what a handler takes from. The retry letter topic comes first: nothing may be published there before its
+ * subscription is confirmed, or it would be lost.
+ */
+export async function openSubscription(transport: Transport, { spec, retry }: HandlerPlan): Promise<Subscription> {
+  if (retry === undefined) return transport.subscribe(spec);
+  const letters = await transport.subscribe(retry.spec);
+  try {
+    return new JoinedSubscription(await transport.subscribe(spec), letters, retry.spec.topics);
+  } catch (error) {
+    await letters.close();
+    throw error;
+  }
+}
+
+/** One of the two: at most one `receive` is under way, and what it gave waits here for its turn. */
+interface Side {
+  readonly subscription: Subscription;
+  readonly read: (message: ReceivedMessage) => ArrivedMessage;
+  receiving: Promise<void> | undefined;
+  arrived: ArrivedMessage | undefined;
+  ended: boolean;
+}
+
+export class JoinedSubscription implements Subscription {
+  readonly #own: Side;
+  readonly #retry: Side;
+  readonly #retryTopics: ReadonlySet<string>;
+  /** The side to look at first, in turn, so that a busy one does not keep the other out. */
+  #retryFirst = true;
+
+  /** @param retryTopics full names of the topics that `retry` is on. */
+  constructor(own: Subscription, retry: Subscription, retryTopics: readonly string[]) {
+    const side = { receiving: undefined, arrived: undefined, ended: false };
+    this.#own = { ...side, subscription: own, read: (message) => message };
+    this.#retry = { ...side, subscription: retry, read: (message) => ({ ...message, ...readRetryLetter(message) }) };
+    this.#retryTopics = new Set(retryTopics);
+  }
+
+  async receive(signal: AbortSignal): Promise<ArrivedMessage | undefined> {
+    for (;;) {
+      const message = this.#take();
+      if (message !== undefined) return message;
+      if (this.#own.ended || this.#retry.ended || signal.aborted) return undefined;
+      await Promise.race([this.#receiveFrom(this.#own, signal), this.#receiveFrom(this.#retry, signal)]);
+    }
+  }
+
+  async acknowledge(ids: readonly MessageId[]): Promise<void> {
+    await this.#bySide(ids, (subscription, own) => subscription.acknowledge(own));
+  }
+
+  acknowledgeCumulative(id: MessageId): Promise<void> {
+    return this.#sideOf(id).subscription.acknowledgeCumulative(id);
+  }
+
+  async redeliver(ids: readonly MessageId[]): Promise<void> {
+    await this.#bySide(ids, (subscription, own) => subscription.redeliver(own));
+  }
+
+  pause(): void {
+    for (const { subscription } of this.#sides()) subscription.pause();
+  }
+
+  resume(): void {
+    for (const { subscription } of this.#sides()) subscription.resume();
+  }
+
+  /** Of the handler's own topics: what was published again has left them. */
+  seek(to: Parameters<Subscription['seek']>[0]): Promise<void> {
+    return this.#own.subscription.seek(to);
+  }
+
+  onState(report: (state: SubscriptionState) => void): void {
+    for (const side of this.#sides()) {
+      side.subscription.onState((state) => {
+        // It comes again over the next connection; this copy belongs to nobody any more.
+        if (state.state === 'lost' && side.arrived?.id.topic === state.topic) side.arrived = undefined;
+        report(state);
+      });
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#sides().map(({ subscription }) => subscription.close()));
+  }
+
+  #sides(): readonly Side[] {
+    return this.#retryFirst ? [this.#retry, this.#own] : [this.#own, this.#retry];
+  }
+
+  #take(): ArrivedMessage | undefined {
+    for (const side of this.#sides()) {
+      const message = side.arrived;
+      if (message === undefined) continue;
+      side.arrived = undefined;
+      this.#retryFirst = side !== this.#retry;
+      return message;
+    }
+    return undefined;
+  }
+
+  #receiveFrom(side: Side, signal: AbortSignal): Promise<void> {
+    side.receiving ??= side.subscription
+      .receive(signal)
+      .then((message) => {
+        if (message === undefined) side.ended = true;
+        else side.arrived = side.read(message);
+      })
+      .finally(() => (side.receiving = undefined));
+    return side.receiving;
+  }
+
+  #sideOf(id: MessageId): Side {
+    return this.#retryTopics.has(withoutPartition(id.topic)) ? this.#retry : this.#own;
+  }
+
+  async #bySide(
+    ids: readonly MessageId[],
+    call: (subscription: Subscription, ids: readonly MessageId[]) => Promise<void>,
+  ): Promise<void> {
+    const calls = [this.#own, this.#retry].map(async (side) => {
+      const own = ids.filter((id) => this.#sideOf(id) === side);
+      if (own.length > 0) await call(side.subscription, own);
+    });
+    await Promise.all(calls);
+  }
+}
