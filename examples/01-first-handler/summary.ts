@@ -26,7 +26,13 @@ function journeyLines(title: string, journey: Journey | undefined): readonly str
   return [`${title}:`, ...steps, ''];
 }
 
-const PAST = { acknowledge: 'acknowledged', 'dead-letter': 'dead letter', leave: 'left' } as const;
+const PAST = {
+  acknowledge: 'acknowledged',
+  'dead-letter': 'dead letter',
+  skip: 'given up',
+  block: 'blocked',
+  leave: 'left',
+} as const;
 
 function revenueByCurrency(): readonly (readonly [string, number])[] {
   const totals = new Map<string, number>();

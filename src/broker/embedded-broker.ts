@@ -151,6 +151,14 @@ export class EmbeddedBroker {
     return new ConsumerHandle(topic, subscription, consumer);
   }
 
+  /**
+   * A subscription that begins at the earliest message, on each partition; one that is there already stays as it is.
+   * The topic is created when it does not exist.
+   */
+  createSubscription(name: string, subscription: string): void {
+    for (const partition of this.partitionsOf(name)) this.#open(partition).subscription(subscription, 'earliest');
+  }
+
   /** @throws TransportError TOPIC_NOT_FOUND. */
   stats(name: string): TopicStats {
     const full = this.fullName(name);

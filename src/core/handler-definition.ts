@@ -1,10 +1,13 @@
 // What a handler is: a source, options and a function. Decorators and defineHandler() both end here.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Codec } from './codec.js';
+import type { DeadLetterCause } from './dead-letter.js';
 import type { Delivery } from './delivery.js';
+import type { EncodedMessage } from './message.js';
 import type { ErrorRule, Outcome } from './outcome.js';
 import type { Redact } from './redaction.js';
 import type { RedeliveryPolicyOptions } from './redelivery-policy.js';
+import type { DeadLetterChoice } from './settlement.js';
 import type { InitialPosition, Ordering, SubscriptionType } from './subscription-spec.js';
 import type { Topic } from './topic.js';
 
@@ -20,6 +23,22 @@ export type PayloadOf<S> = S extends {
   : S extends readonly (infer T)[]
     ? PayloadOf<T>
     : unknown;
+
+/** `hold`: the message stays, and publishing is tried again with a long backoff. */
+export type RefusalChoice = 'hold' | { readonly fallbackTopic: string };
+/** `acknowledge`: it was dealt with elsewhere, the message may go. What is thrown or rejected means `hold`. */
+export type RefusalDecision = RefusalChoice | 'acknowledge' | Promise<RefusalChoice | 'acknowledge'>;
+
+/** A dead letter that can never be published as it is: too large, no permission, topic terminated. */
+export interface DeadLetterRefusal {
+  /** Full name of the dead letter topic. */
+  readonly topic: string;
+  readonly message: EncodedMessage;
+  readonly cause: DeadLetterCause;
+  readonly error: Error;
+  /** The message's id as it came first, as text. */
+  readonly originId: string;
+}
 
 /** The options of one handler; those of `@Handler` are the class's defaults for them. */
 export interface HandlerOptions {
@@ -42,8 +61,20 @@ export interface HandlerOptions {
   readonly onError?: readonly ErrorRule[] | undefined;
   /** Where this handler may send; sending elsewhere is a failed run. @default anywhere */
   readonly publishes?: readonly Topic<never>[] | undefined;
+  /**
+   * What becomes of a message that is given up (`poison`, undecodable, `maxDeliveries` reached). `skip` acknowledges it and
+   * it is gone; `block` keeps it unacknowledged until a restart, its key blocked under `ordering`. @default 'publish'
+   */
+  readonly deadLetter?: DeadLetterChoice | undefined;
   /** Name of the dead letter topic. @default `<topic>-<subscription>-DLQ` */
   readonly deadLetterTopic?: string | undefined;
+  /**
+   * A subscription that dead letters are kept for from the first one on, made with their producer: without any
+   * subscription brokers drop what is published. `false` makes none. @default the handler's subscription
+   */
+  readonly deadLetterSubscription?: string | false | undefined;
+  /** When the broker refuses a dead letter for good: keep the message and ask again, or what is decided. @default 'hold' */
+  readonly onDeadLetterRefused?: RefusalChoice | ((refusal: DeadLetterRefusal) => RefusalDecision) | undefined;
   /**
    * Publishes waits of more than 10 minutes (1 minute on Key_Shared), and those beyond `maxHeld`, to a retry letter topic
    * instead of holding them: `true` for `<topic>-<subscription>-RETRY`, or a name. Shared and Key_Shared without
@@ -71,7 +102,10 @@ export const HANDLER_OPTION_NAMES = [
   'abandonAfterMs',
   'onError',
   'publishes',
+  'deadLetter',
   'deadLetterTopic',
+  'deadLetterSubscription',
+  'onDeadLetterRefused',
   'retryTopic',
   'maxHeld',
   'maxHeldBytes',

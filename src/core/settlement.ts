@@ -37,13 +37,23 @@ export interface DeadLetterSettlement {
   readonly cause: DeadLetterCause;
   readonly failure: Failure;
 }
+/** What is given up without a dead letter, because the handler's `deadLetter` says so. `skip`: acknowledge. */
+export interface GiveUp {
+  readonly kind: 'skip' | 'block';
+  readonly cause: DeadLetterCause;
+  readonly failure: Failure;
+}
 /** Leave unsettled: the broker delivers it again after the subscription closes. */
 export interface Leave {
   readonly kind: 'leave';
   readonly failure: Failure;
 }
 
-export type Settlement = Acknowledge | Redeliver | DeadLetterSettlement | Leave;
+export type Settlement = Acknowledge | Redeliver | DeadLetterSettlement | GiveUp | Leave;
+
+/** What becomes of a message that is given up. */
+export type DeadLetterChoice = 'publish' | 'block' | 'skip';
+export const DEAD_LETTER_CHOICES: readonly DeadLetterChoice[] = ['publish', 'block', 'skip'];
 
 export interface SettlementFacts {
   /** 1 for the first delivery. */
@@ -51,6 +61,7 @@ export interface SettlementFacts {
   readonly policy: RedeliveryPolicy;
   readonly type: SubscriptionType;
   readonly ordering: Ordering;
+  readonly deadLetter: DeadLetterChoice;
   /** Whether there is a retry letter topic to publish to. */
   readonly republishes: boolean;
   /** As many deliveries wait here as may. */
@@ -84,7 +95,7 @@ export function settlementFor(outcome: Outcome, facts: SettlementFacts): Settlem
     case 'dependency-down':
       return keep(outcome.failure, outcome.retryAfterMs ?? PROBE_MIN_MS, outcome.dependency);
     case 'poison':
-      return { kind: 'dead-letter', cause: outcome.cause, failure: outcome.failure };
+      return givenUp(outcome.cause, outcome.failure, facts);
     case 'fatal':
       return { kind: 'leave', failure: outcome.failure };
   }
@@ -100,12 +111,16 @@ export function probeDelayMs(delayMs: number, probes: number): number {
 function failedRun(outcome: Retry | RetryAfter, facts: SettlementFacts): Settlement {
   const { failure } = outcome;
   if (facts.attempt >= facts.policy.maxDeliveries) {
-    return { kind: 'dead-letter', cause: outcome.kind === 'retry' ? outcome.cause : 'redeliveries-exhausted', failure };
+    return givenUp(outcome.kind === 'retry' ? outcome.cause : 'redeliveries-exhausted', failure, facts);
   }
   const delayMs =
     outcome.kind === 'retry-after' ? outcome.delayMs : redeliveryDelayMs(facts.policy, facts.attempt, facts.random);
   const strategy = redeliveryStrategy(delayMs, facts);
   return { kind: 'redeliver', strategy, delayMs, spendsAttempt: true, failure, outage: undefined };
+}
+
+function givenUp(cause: DeadLetterCause, failure: Failure, { deadLetter }: SettlementFacts): Settlement {
+  return deadLetter === 'publish' ? { kind: 'dead-letter', cause, failure } : { kind: deadLetter, cause, failure };
 }
 
 /** What `redeliveryStrategy` goes by. */

@@ -35,9 +35,18 @@ export interface Transport {
    */
   subscribe(spec: SubscriptionSpec): Promise<Subscription>;
   /** Opens a producer on a full topic name; a partitioned topic is routed by key. @throws TransportError as above. */
-  publisher(topic: string): Promise<Publisher>;
+  publisher(topic: string, options?: PublisherRequest): Promise<Publisher>;
   /** Closes what is still open, subscriptions included. Calling it twice is allowed. */
   close(): Promise<void>;
+}
+
+export interface PublisherRequest {
+  /**
+   * A subscription that the topic has from its earliest message on before the publisher is confirmed, so that nothing
+   * published is dropped for want of one (D-19). One of that name that is there already stays as it is. A client that
+   * cannot name one opens and closes a consumer. @default none
+   */
+  readonly initialSubscription?: string | undefined;
 }
 
 /** One subscription on a broker. */

@@ -84,6 +84,11 @@ export class ConsumerLoop {
     return this.#kept.size;
   }
 
+  /** Deliveries that were given up and wait for a person. */
+  get blocked(): number {
+    return this.#kept.blocked;
+  }
+
   /** Whether as many deliveries wait here as may. */
   get full(): boolean {
     return this.#options.registry.heldCount + this.#kept.size >= this.#options.plan.maxHeld;
@@ -133,7 +138,8 @@ export class ConsumerLoop {
   /** Its wait goes on at the broker where it is long enough and allowed; else it goes back, and comes again at once. */
   async #putOff(record: DeliveryRecord): Promise<void> {
     const { settler, registry, plan, clock } = this.#options;
-    if (plan.retry === undefined || record.dueMs - clock.now() <= PUT_OFF_MS) {
+    const waitsMs = record.dueMs - clock.now();
+    if (plan.retry === undefined || waitsMs <= PUT_OFF_MS || waitsMs === Infinity) {
       registry.giveBack(record);
       return;
     }

@@ -1,20 +1,24 @@
 // Publishes dead letters and waits for their receipts: only then may the Settler acknowledge the original. A dead
-// letter that cannot be published is said loudly, and its message stays.
-import { isClosed } from '../core/errors.js';
+// letter that cannot be published is said loudly, and its message stays, unless the handler decided otherwise.
 import { deadLetterMessage } from '../core/dead-letter.js';
-import { formatMessageId } from '../core/message-id.js';
+import { isClosed, toError } from '../core/errors.js';
+import type { RefusalChoice } from '../core/handler-definition.js';
+import type { EncodedMessage } from '../core/message.js';
 import type { DeadLetterSettlement } from '../core/settlement.js';
 import type { Clock } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
 import type { Environment } from '../system/environment.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan } from './handler-plan.js';
-import type { PendingSettlement } from './pending-settlement.js';
+import type { PendingPublish, PendingSettlement } from './pending-settlement.js';
+import type { PortCalls } from './port-calls.js';
 import type { PublishFailure, Publishers } from './publishers.js';
 
 export interface DeadLetterPublisherOptions {
   readonly plan: HandlerPlan;
   readonly publishers: Publishers;
+  readonly calls: PortCalls;
+  readonly fullName: (name: string) => string;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly environment: Environment;
@@ -34,36 +38,83 @@ export class DeadLetterPublisher {
     return this.#failing;
   }
 
+  /** Undefined when the original may be acknowledged: its dead letter has a receipt, or the handler dealt with it. */
   async publish(
     record: DeliveryRecord,
     settlement: DeadLetterSettlement,
     pending: PendingSettlement,
   ): Promise<PublishFailure | undefined> {
-    const { plan, publishers, logger } = this.#options;
-    const topic = plan.deadLetterTopic(record.originTopic);
-    pending.publishes ??= [
-      { topic, message: this.#message(record, settlement), sequenceId: undefined, receipt: undefined },
-    ];
-    const [publish] = pending.publishes;
-    if (publish === undefined || publish.receipt !== undefined) return undefined;
-    const failure = await publishers.publishPlain(publish);
+    const topic = this.#options.plan.deadLetterTopic(record.originTopic);
+    pending.publishes ??= [this.#publishTo(topic, this.#message(record, settlement))];
+    const [letter] = pending.publishes;
+    if (letter === undefined || letter.receipt !== undefined) return undefined;
+    const failure = await this.#options.publishers.publishPlain(letter);
     this.#failing =
       failure === undefined ? undefined : `dead letters cannot be published to ${topic}: ${failure.error.message}`;
-    if (failure !== undefined && !isClosed(failure.error)) {
-      logger.error('dead letter not published; the message is kept and it is tried again', {
-        handler: plan.name,
-        topic,
-        messageId: formatMessageId(record.message.id),
-        cause: settlement.cause,
-        tries: pending.failures + 1,
-        forGood: failure.kind === 'refused',
-        error: failure.error,
-      });
-    }
-    return failure;
+    if (failure === undefined) return undefined;
+    if (!isClosed(failure.error)) this.#logFailure(record, settlement, pending, topic, failure);
+    return failure.kind === 'refused' ? this.#refused(record, settlement, letter, failure) : failure;
   }
 
-  #message(record: DeliveryRecord, { cause, failure }: DeadLetterSettlement): ReturnType<typeof deadLetterMessage> {
+  /** What the handler wants done with a dead letter that can never be published as it is. */
+  async #refused(
+    record: DeliveryRecord,
+    { cause }: DeadLetterSettlement,
+    { topic, message }: PendingPublish,
+    failure: PublishFailure,
+  ): Promise<PublishFailure | undefined> {
+    const { plan, logger, publishers, calls, fullName } = this.#options;
+    const { originId } = record;
+    const rule = plan.onDeadLetterRefused;
+    let decision: RefusalChoice | 'acknowledge' = 'hold';
+    try {
+      const decide = typeof rule === 'function' ? rule : () => rule;
+      const refusal = { topic, message, cause, error: failure.error, originId };
+      decision = await calls.run('onDeadLetterRefused', async () => decide(refusal));
+      if (decision === 'acknowledge') {
+        logger.error('a refused dead letter is acknowledged, as "onDeadLetterRefused" decided', {
+          handler: plan.name,
+          topic,
+          originId,
+        });
+        return undefined;
+      }
+      if (decision === 'hold') return failure;
+      const fallback = this.#publishTo(fullName(decision.fallbackTopic), message);
+      const second = await publishers.publishPlain(fallback);
+      if (second !== undefined) throw second.error;
+      logger.error('a refused dead letter went to the fallback topic', {
+        handler: plan.name,
+        topic: fallback.topic,
+        originId,
+      });
+      return undefined;
+    } catch (error) {
+      const fields = { handler: plan.name, originId, error: toError(error) };
+      logger.error('"onDeadLetterRefused" did not help; the message is kept', fields);
+      return failure;
+    }
+  }
+
+  #publishTo(topic: string, message: EncodedMessage): PendingPublish {
+    const initialSubscription = this.#options.plan.deadLetterSubscription;
+    return { topic, message, initialSubscription, sequenceId: undefined, receipt: undefined };
+  }
+
+  #logFailure(
+    record: DeliveryRecord,
+    { cause }: DeadLetterSettlement,
+    pending: PendingSettlement,
+    topic: string,
+    { kind, error }: PublishFailure,
+  ): void {
+    const tries = pending.failures + 1;
+    const { plan, logger } = this.#options;
+    const fields = { handler: plan.name, topic, messageId: record.originId, cause, tries, forGood: kind === 'refused' };
+    logger.error('dead letter not published; the message is kept and it is tried again', { ...fields, error });
+  }
+
+  #message(record: DeliveryRecord, { cause, failure }: DeadLetterSettlement): EncodedMessage {
     const { plan, clock, environment, maxMessageBytes } = this.#options;
     const now = clock.now();
     return deadLetterMessage(record.message, {

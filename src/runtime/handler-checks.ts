@@ -6,6 +6,7 @@ import { HANDLER_OPTION_NAMES } from '../core/handler-definition.js';
 import { OptionChecker } from '../core/options.js';
 import { checkRedact } from '../core/redaction.js';
 import { checkRedeliveryPolicy } from '../core/redelivery-policy.js';
+import { DEAD_LETTER_CHOICES } from '../core/settlement.js';
 import { SUBSCRIPTION_TYPES, redeliversSingly } from '../core/subscription-spec.js';
 import { isTopic } from '../core/topic.js';
 import type { Transport } from '../ports/transport.js';
@@ -81,9 +82,20 @@ function checkOptions(options: HandlerOptions, check: OptionChecker): void {
   check.positiveInteger('maxHeldBytes', options.maxHeldBytes);
   check.positiveInteger('maxLaneMessages', options.maxLaneMessages);
   check.nonEmptyString('deadLetterTopic', options.deadLetterTopic);
+  check.oneOf('deadLetter', options.deadLetter, DEAD_LETTER_CHOICES);
+  if (options.deadLetterSubscription !== false)
+    check.nonEmptyString('deadLetterSubscription', options.deadLetterSubscription);
+  checkRefusalRule(options.onDeadLetterRefused, check);
   if (typeof options.retryTopic !== 'boolean') check.nonEmptyString('retryTopic', options.retryTopic);
   checkRedact(options.redact, check);
   checkErrorRules(options.onError, check);
+}
+
+function checkRefusalRule(rule: unknown, check: OptionChecker): void {
+  if (rule === undefined || rule === 'hold' || typeof rule === 'function') return;
+  const { fallbackTopic } = (typeof rule === 'object' && rule !== null ? rule : {}) as { fallbackTopic?: unknown };
+  if (typeof fallbackTopic === 'string' && fallbackTopic.trim() !== '') return;
+  check.problem(`"onDeadLetterRefused" must be "hold", { fallbackTopic } or a function, got ${describeValue(rule)}`);
 }
 
 function checkErrorRules(rules: unknown, check: OptionChecker): void {
@@ -121,7 +133,9 @@ function checkCombinations(options: HandlerOptions, check: OptionChecker): void 
 }
 
 function checkTopicOptions(options: HandlerOptions, fullName: (name: string) => string, check: OptionChecker): void {
-  for (const name of [options.deadLetterTopic, options.retryTopic])
+  const { onDeadLetterRefused: rule } = options;
+  const fallback = typeof rule === 'object' ? (rule as { fallbackTopic?: unknown } | null)?.fallbackTopic : undefined;
+  for (const name of [options.deadLetterTopic, options.retryTopic, fallback])
     if (typeof name === 'string' && name.trim() !== '') checkTopicName(name, fullName, check);
   const publishes: unknown = options.publishes;
   if (publishes === undefined) return;

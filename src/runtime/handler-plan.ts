@@ -9,6 +9,7 @@ import type { OptionChecker } from '../core/options.js';
 import type { Redact } from '../core/redaction.js';
 import type { RedeliveryPolicy, RedeliveryPolicyOptions } from '../core/redelivery-policy.js';
 import { resolveRedeliveryPolicy } from '../core/redelivery-policy.js';
+import type { DeadLetterChoice } from '../core/settlement.js';
 import type { Ordering, SubscriptionSpec } from '../core/subscription-spec.js';
 import { redeliversSingly } from '../core/subscription-spec.js';
 import { isTopic } from '../core/topic.js';
@@ -34,6 +35,9 @@ export interface HandlerPlan {
   readonly onError: readonly ErrorRule[];
   /** Full names of the topics this handler may send to; undefined: anywhere. */
   readonly publishes: ReadonlySet<string> | undefined;
+  readonly deadLetter: DeadLetterChoice;
+  readonly deadLetterSubscription: string | undefined;
+  readonly onDeadLetterRefused: NonNullable<HandlerOptions['onDeadLetterRefused']>;
   /** Full name of the dead letter topic for messages of `topic`. */
   readonly deadLetterTopic: (topic: string) => string;
   /** Where long waits are published to; undefined: they are held. */
@@ -65,6 +69,7 @@ export const DEFAULT_HANDLER_OPTIONS = {
   initialPosition: 'earliest',
   concurrency: 16,
   ordering: 'none',
+  deadLetter: 'publish',
   maxHeld: 1_000,
   maxHeldBytes: 64 * 1024 * 1024,
   maxLaneMessages: 1_000,
@@ -97,6 +102,10 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     abandonAfterMs: options.abandonAfterMs ?? options.timeoutMs ?? 0,
     onError: options.onError ?? [],
     publishes: options.publishes && new Set(options.publishes.map((topic) => context.fullName(topic.name))),
+    deadLetter: options.deadLetter ?? DEFAULT_HANDLER_OPTIONS.deadLetter,
+    deadLetterSubscription:
+      options.deadLetterSubscription === false ? undefined : (options.deadLetterSubscription ?? subscription),
+    onDeadLetterRefused: refusalRule(options.onDeadLetterRefused, context.fullName),
     deadLetterTopic: deadLetterNames(options, subscription, context.fullName),
     retry: retryPlan(options.retryTopic, spec, context.fullName),
     maxHeld: options.maxHeld ?? DEFAULT_HANDLER_OPTIONS.maxHeld,
@@ -127,6 +136,13 @@ function deadLetterNames(
   if (named === undefined) return (topic) => deadLetterTopicName(topic, subscription);
   const name = fullName(named);
   return () => name;
+}
+
+function refusalRule(
+  rule: HandlerOptions['onDeadLetterRefused'],
+  fullName: PlanContext['fullName'],
+): HandlerPlan['onDeadLetterRefused'] {
+  return typeof rule === 'object' ? { fallbackTopic: fullName(rule.fallbackTopic) } : (rule ?? 'hold');
 }
 
 function retryPlan(

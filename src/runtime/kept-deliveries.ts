@@ -29,11 +29,20 @@ export class KeptDeliveries {
     return false;
   }
 
+  /** Those that were given up and wait for a person. */
+  get blocked(): number {
+    let blocked = 0;
+    for (const { dueMs } of this.#records) if (dueMs === Infinity) blocked++;
+    return blocked;
+  }
+
   /** Keeps `record` until its `dueMs`. */
   add(record: DeliveryRecord, state: 'kept' | 'unsettled'): void {
     record.state = state;
     this.#records.add(record);
     this.#bytes += record.payloadBytes;
+    // One that is blocked is never due.
+    if (record.dueMs === Infinity) return;
     record.timer = this.#clock.setTimer(Math.max(0, record.dueMs - this.#clock.now()), () => {
       this.#remove(record);
       this.#onDue(record);

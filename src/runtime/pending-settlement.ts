@@ -22,6 +22,8 @@ export interface PendingPublish {
   /** Full topic name. */
   readonly topic: string;
   readonly message: EncodedMessage;
+  /** A subscription to keep it for, where the topic has none of that name. */
+  readonly initialSubscription?: string | undefined;
   /** Taken at the first try; a repeat uses it again. */
   sequenceId: number | undefined;
   /** Where the broker stored it; undefined until it says so. */

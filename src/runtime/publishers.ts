@@ -84,7 +84,7 @@ export class Publishers {
 
   /** @throws what the transport threw. A publisher that was closed under us is opened anew by the next try. */
   async #send({ topic, message }: PublishRequest, publish: PendingPublish): Promise<void> {
-    const publisher = await this.#publisher(topic);
+    const publisher = await this.#publisher(topic, publish.initialSubscription);
     const sequenceId = (publish.sequenceId ??= publisher.nextSequenceId());
     try {
       publish.receipt = await this.#calls.run(`publishing to ${topic}`, () => publisher.publish(message, sequenceId));
@@ -96,17 +96,32 @@ export class Publishers {
 
   /** Another producer counts its own sequence ids. */
   #forget(topic: string, publish: PendingPublish): void {
-    this.#open.delete(topic);
+    this.#open.delete(keyOf(topic, publish.initialSubscription));
     publish.sequenceId = undefined;
   }
 
-  /** One producer per topic; a failed opening is forgotten, so that the next publish tries again. */
-  #publisher(topic: string): Promise<Publisher> {
-    const known = this.#open.get(topic);
+  /**
+   * One producer per topic, also while publishes fail (G-06); a failed opening is forgotten, so that the next publish
+   * tries again, and one that opens after its time limit is closed: nobody would.
+   */
+  #publisher(topic: string, initialSubscription: string | undefined): Promise<Publisher> {
+    const key = keyOf(topic, initialSubscription);
+    const known = this.#open.get(key);
     if (known !== undefined) return known;
-    const opening = this.#calls.run(`opening a publisher on ${topic}`, () => this.#transport.publisher(topic));
-    this.#open.set(topic, opening);
-    opening.catch(() => this.#open.delete(topic));
+    let late: Promise<Publisher> | undefined;
+    const opening = this.#calls.run(
+      `opening a publisher on ${topic}`,
+      () => (late = this.#transport.publisher(topic, { initialSubscription })),
+    );
+    this.#open.set(key, opening);
+    opening.catch(() => {
+      this.#open.delete(key);
+      late?.then((publisher) => publisher.close()).catch(() => undefined);
+    });
     return opening;
   }
+}
+
+function keyOf(topic: string, initialSubscription: string | undefined): string {
+  return initialSubscription === undefined ? topic : `${topic} ${initialSubscription}`;
 }

@@ -60,6 +60,7 @@ export class SettlementReporter {
 
   #report(record: DeliveryRecord, { outcome, settlement, startedMs }: PendingSettlement): SettlementReport {
     const { plan, clock } = this.#options;
+    const givesUp = settlement.kind === 'dead-letter' || settlement.kind === 'skip' || settlement.kind === 'block';
     const redeliver = settlement.kind === 'redeliver' ? settlement : undefined;
     return {
       handler: plan.name,
@@ -73,7 +74,7 @@ export class SettlementReporter {
       settlement: settlement.kind,
       strategy: redeliver?.strategy,
       delayMs: redeliver?.delayMs,
-      cause: settlement.kind === 'dead-letter' ? settlement.cause : undefined,
+      cause: givesUp ? settlement.cause : undefined,
       failure: failureOf(outcome),
       durationMs: clock.now() - startedMs,
     };
@@ -98,14 +99,16 @@ const LINES: Readonly<Record<SettlementReport['settlement'], string>> = {
   acknowledge: 'delivery acknowledged',
   redeliver: 'delivery will run again',
   'dead-letter': 'delivery dead-lettered',
+  skip: 'delivery given up and acknowledged without a dead letter',
+  block: 'delivery given up and kept',
   leave: 'delivery left unsettled',
 };
 
 /** A fault of the program is an error however it ends; a message's own failure is one only when it is final. */
 function levelOf({ settlement: { kind }, outcome }: PendingSettlement): Level {
-  if (kind === 'dead-letter' || kind === 'leave' || isProgramFault(failureOf(outcome)?.error)) return 'error';
+  if (isProgramFault(failureOf(outcome)?.error)) return 'error';
   if (kind === 'redeliver' || outcome.kind === 'skip') return 'info';
-  return 'debug';
+  return kind === 'acknowledge' ? 'debug' : 'error';
 }
 
 const PROGRAM_FAULTS: readonly unknown[] = ['HANDLER_RETURNED_NO_OUTCOME', 'POLICY_FAILED', 'HANDLER_TIMED_OUT'];

@@ -113,6 +113,7 @@ export class Settler {
       ordering,
       republishes: plan.retry !== undefined && !record.republishRefused,
       heldFull: this.#options.heldFull(),
+      deadLetter: plan.deadLetter,
       now: clock.now(),
       random,
     };
@@ -138,6 +139,10 @@ export class Settler {
       case 'redeliver':
         if (settlement.strategy === 'republish') return this.#republish(record, pending, settlement);
         return this.#redeliver(record, pending, settlement);
+      case 'skip':
+        return this.#acknowledge(record, pending);
+      case 'block':
+        return this.#block(record, pending);
       case 'leave':
         this.#options.reporter.settled(record, pending);
         this.#options.registry.giveBack(record);
@@ -169,6 +174,15 @@ export class Settler {
     pending.refused = failure.kind === 'refused';
     const backoff = pending.refused ? REFUSED_BACKOFF : REPEAT_BACKOFF;
     return this.#again(record, pending, 'publishing the dead letter', failure.error, backoff);
+  }
+
+  /** It waits for a person: not acknowledged, not run again, its key blocked under `ordering`. */
+  #block(record: DeliveryRecord, pending: PendingSettlement): Disposition {
+    const { reporter, clock } = this.#options;
+    reporter.settled(record, pending);
+    record.history = afterFailure(record.history, record.attempt, clock.now());
+    record.pending = undefined;
+    return { kind: 'keep', delayMs: Infinity, outage: undefined };
   }
 
   /** Ends this copy's life: the next delivery is that of the letter. */

@@ -64,6 +64,8 @@ export class SubscriptionRunner {
     this.#deadLetters = new DeadLetterPublisher({
       plan,
       publishers,
+      calls,
+      fullName,
       clock,
       logger,
       environment,
@@ -146,6 +148,8 @@ export class SubscriptionRunner {
   #degradedBy(): string | undefined {
     if (this.#loop.ended) return 'the subscription ended by itself; nothing more is received';
     if (this.pauses.has('abandoned-runs')) return 'more handlers than "concurrency" did not end in time';
+    const { blocked } = this.#loop;
+    if (blocked > 0) return `${blocked} deliveries were given up and are kept ("deadLetter: block")`;
     return this.#deadLetters.degraded;
   }
 

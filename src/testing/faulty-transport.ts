@@ -2,7 +2,7 @@
 // Walking n over all calls of a scenario shows what each of them can do to a message.
 import { TransportError } from '../core/errors.js';
 import type { Clock } from '../ports/clock.js';
-import type { Publisher, Subscription, Transport } from '../ports/transport.js';
+import type { Publisher, PublisherRequest, Subscription, Transport } from '../ports/transport.js';
 
 /**
  * How the call goes wrong. `throws`: at once, nothing done. `rejects-late`: after 5 s, nothing done. `answer-lost`: done,
@@ -87,8 +87,8 @@ export class FaultyTransport implements Transport {
     };
   }
 
-  async publisher(topic: string): Promise<Publisher> {
-    const inner = await this.#call('publisher', () => this.#inner.publisher(topic));
+  async publisher(topic: string, options?: PublisherRequest): Promise<Publisher> {
+    const inner = await this.#call('publisher', () => this.#inner.publisher(topic, options));
     return {
       topic: inner.topic,
       nextSequenceId: () => inner.nextSequenceId(),

@@ -141,6 +141,8 @@ const WORDS = {
   acknowledge: /acknowledged/,
   redeliver: /again/,
   'dead-letter': /^dead letter/,
+  skip: /^given up/,
+  block: /^kept/,
   leave: /^left unsettled/,
 };
 const outcomeRows = rowsOf('Outcomes').map(([call = '', happens = '', spends = '']) => ({
@@ -151,7 +153,7 @@ const outcomeRows = rowsOf('Outcomes').map(([call = '', happens = '', spends = '
 
 function settle(outcome: Outcome, attempt: number): ReturnType<typeof settlementFor> {
   const policy = DEFAULT_REDELIVERY_POLICY;
-  const where = { type: 'shared', ordering: 'none', republishes: false, heldFull: false } as const;
+  const where = { type: 'shared', ordering: 'none', deadLetter: 'publish', republishes: false, heldFull: false } as const;
   return settlementFor(outcome, { attempt, policy, ...where, now: 0, random: () => 0.5 });
 }
 

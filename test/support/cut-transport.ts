@@ -21,8 +21,8 @@ export class CutTransport {
       name: 'cut',
       capabilities: inner.capabilities,
       maxMessageBytes: inner.maxMessageBytes,
-      publisher: async (topic) => {
-        const publisher = await inner.publisher(topic);
+      publisher: async (topic, options) => {
+        const publisher = await inner.publisher(topic, options);
         return {
           topic: publisher.topic,
           nextSequenceId: () => publisher.nextSequenceId(),

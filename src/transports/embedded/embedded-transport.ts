@@ -5,7 +5,7 @@ import { OptionChecker } from '../../core/options.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 import { SUBSCRIPTION_TYPES } from '../../core/subscription-spec.js';
 import type { Clock } from '../../ports/clock.js';
-import type { Capability, Publisher, Subscription, Transport } from '../../ports/transport.js';
+import type { Capability, Publisher, PublisherRequest, Subscription, Transport } from '../../ports/transport.js';
 import { keepAlive } from '../../system/keep-alive.js';
 import { systemClock } from '../../system/system-clock.js';
 import { EmbeddedBroker } from '../../broker/embedded-broker.js';
@@ -75,10 +75,11 @@ export class EmbeddedTransport implements Transport {
     return subscription;
   }
 
-  async publisher(topic: string): Promise<Publisher> {
+  async publisher(topic: string, { initialSubscription }: PublisherRequest = {}): Promise<Publisher> {
     this.#checkOpen('publisher');
     const full = this.broker.fullName(topic);
     this.broker.partitionsOf(full);
+    if (initialSubscription !== undefined) this.broker.createSubscription(full, initialSubscription);
     const publisher = new EmbeddedPublisher(this.broker, full, () => this.#open.delete(publisher));
     this.#open.add(publisher);
     return publisher;

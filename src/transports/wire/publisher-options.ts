@@ -26,6 +26,11 @@ export type Routing = (message: EncodedMessage, partitions: number) => number;
 export interface WirePublisherOptions {
   /** Unique on the topic. Brokers that deduplicate know a producer by it. @default the broker makes one */
   readonly producerName?: string | undefined;
+  /**
+   * A subscription that the broker creates at the earliest message before it confirms this producer, where the topic has
+   * none of that name (D-19). Refused with NOT_ALLOWED where brokers may not create subscriptions. @default none
+   */
+  readonly initialSubscription?: string | undefined;
   /** `false` sends each message by itself. @default batches with the limits above */
   readonly batching?: BatchingOptions | false | undefined;
   /** Of payloads, a batch as a whole. What it does not make smaller is sent as it is. @default 'none' */
@@ -68,6 +73,7 @@ export interface ResolvedBatching {
 
 export interface ResolvedPublisherOptions {
   readonly producerName: string | undefined;
+  readonly initialSubscription: string | undefined;
   readonly batching: ResolvedBatching | undefined;
   readonly compression: Compression;
   readonly maxPendingMessages: number;
@@ -78,6 +84,7 @@ export interface ResolvedPublisherOptions {
 
 const KNOWN: readonly (keyof WirePublisherOptions)[] = [
   'producerName',
+  'initialSubscription',
   'batching',
   'compression',
   'maxPendingMessages',
@@ -94,6 +101,7 @@ export function resolvePublisherOptions(topic: string, options: WirePublisherOpt
   if (!check.object('options', unchecked)) throw new ConfigurationError(check.problems);
   check.unknownOptions(options, KNOWN);
   check.nonEmptyString('producerName', options.producerName);
+  check.nonEmptyString('initialSubscription', options.initialSubscription);
   check.oneOf('compression', options.compression, Object.keys(COMPRESSION_NUMBERS));
   check.positiveInteger('maxPendingMessages', options.maxPendingMessages);
   check.durationMs('sendTimeoutMs', options.sendTimeoutMs, { minMs: 1, infinite: true });
@@ -103,6 +111,7 @@ export function resolvePublisherOptions(topic: string, options: WirePublisherOpt
   check.throwIfAny();
   return {
     producerName: options.producerName,
+    initialSubscription: options.initialSubscription,
     batching: options.batching === false ? undefined : resolvedBatching(options.batching ?? {}),
     compression: options.compression ?? DEFAULT_WIRE_PUBLISHER.compression,
     maxPendingMessages: options.maxPendingMessages ?? DEFAULT_WIRE_PUBLISHER.maxPendingMessages,

@@ -1,6 +1,6 @@
 // The Transport port over Pulsar's binary protocol: the wire client as the runtime sees it.
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
-import type { Capability, Publisher, Subscription, Transport } from '../../ports/transport.js';
+import type { Capability, Publisher, PublisherRequest, Subscription, Transport } from '../../ports/transport.js';
 import { WireClient } from './wire-client.js';
 import type { WireOptions } from './wire-options.js';
 
@@ -34,11 +34,11 @@ export class WireTransport implements Transport {
   }
 
   subscribe(spec: SubscriptionSpec): Promise<Subscription> {
-    return this.client.subscribe(spec);
+    return this.client.openSubscription(spec);
   }
 
-  publisher(topic: string): Promise<Publisher> {
-    return this.client.publisher(topic, PUBLISHER_OPTIONS);
+  publisher(topic: string, { initialSubscription }: PublisherRequest = {}): Promise<Publisher> {
+    return this.client.publisher(topic, { ...PUBLISHER_OPTIONS, initialSubscription });
   }
 
   close(): Promise<void> {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ExponentialBackoffOptions } from '../../../src/core/backoff.js';
-import { DEFAULT_BACKOFF, exponentialBackoff, fixedBackoff } from '../../../src/core/backoff.js';
+import { DEFAULT_BACKOFF, exponentialBackoff, fixedBackoff, steppedBackoff } from '../../../src/core/backoff.js';
 import { ConfigurationError } from '../../../src/core/errors.js';
 import { minutes, seconds } from '../../../src/core/options.js';
 
@@ -12,7 +12,7 @@ describe('the exponential backoff', () => {
   // The vectors that the Java, Go and Rust clients are tested with (N-08): redeliveries to milliseconds.
   const vectors: readonly (readonly [string, ExponentialBackoffOptions, readonly (readonly [number, number])[]])[] = [
     [
-      'the defaults: 1 s, 10 min, 2',
+      'the defaults: 1 s, 10 min, 2, as the Go client has them (N-04)',
       {},
       [
         ...[1, 2, 4, 8, 16, 32, 64, 128, 256, 512].map((s, count) => [count, s * 1_000] as const),
@@ -21,7 +21,7 @@ describe('the exponential backoff', () => {
       ],
     ],
     [
-      'the defaults of the Java client: 10 s, 10 min, 2',
+      'the defaults of the Java client: 10 s, 10 min, 2 (N-02)',
       { minMs: seconds(10), maxMs: minutes(10) },
       [
         [-1, 10_000],
@@ -51,6 +51,16 @@ describe('the exponential backoff', () => {
       [
         [4, 16_000],
         [5, 30_000],
+      ],
+    ],
+    [
+      'a minimum of 0 stays 0, whatever the maximum and the multiplier',
+      { minMs: 0, maxMs: 5_000, multiplier: 7 },
+      [
+        [-1, 0],
+        [0, 0],
+        [3, 0],
+        [MOST, 0],
       ],
     ],
     [
@@ -109,6 +119,43 @@ describe('the exponential backoff', () => {
   });
 });
 
+describe('the formulas of other clients', () => {
+  interface Limits {
+    readonly minMs: number;
+    readonly maxMs: number;
+    readonly multiplier: number;
+  }
+  // Both compare the count with a logarithm before they multiply; here the product alone decides.
+  const asJava = ({ minMs, maxMs, multiplier }: Limits, count: number): number => {
+    if (count <= 0 || minMs <= 0) return minMs;
+    if (count > Math.trunc(Math.log(maxMs / minMs) / Math.log(multiplier)) + 1) return maxMs;
+    return Math.min(Math.trunc(minMs * multiplier ** count), maxMs);
+  };
+  const asRust = ({ minMs, maxMs, multiplier }: Limits, count: number): number => {
+    if (minMs === 0 || count === 0) return minMs;
+    if (minMs >= maxMs || count >= Math.log(maxMs / minMs) / Math.log(multiplier)) return maxMs;
+    return Math.min(Math.trunc(minMs * multiplier ** count), maxMs);
+  };
+  const limits = fc.record({
+    minMs: fc.nat(100_000),
+    maxMs: fc.integer({ min: 100_000, max: 2 ** 40 }),
+    multiplier: fc.double({ min: 1.01, max: 1_000, noNaN: true }),
+  });
+
+  it.each([
+    ['MultiplierRedeliveryBackoff of Java (N-01)', asJava],
+    ['MultiplierRedeliveryBackoff of Rust (N-06)', asRust],
+  ])('%s gives the same, but for the rounding of its logarithm', (_, theirs) => {
+    fc.assert(
+      fc.property(limits, fc.nat(5_000), (options, count) => {
+        const difference = exponentialBackoff(options)(count, half) - theirs(options, count);
+        expect(Math.abs(difference)).toBeLessThanOrEqual(1);
+      }),
+      { seed: 8, numRuns: 1_000 },
+    );
+  });
+});
+
 describe('jitter', () => {
   it.each([
     ['full', 0, 0],
@@ -144,7 +191,51 @@ describe('the fixed backoff', () => {
   });
 });
 
-describe('validation names the constraint that failed and the value', () => {
+describe('the stepped backoff', () => {
+  it('waits as listed, then the last delay again and again', () => {
+    const backoff = steppedBackoff([1_000, 5_000, 30_000]);
+    expect([-1, 0, 1, 2, 3, MOST].map((redeliveries) => backoff(redeliveries, half))).toEqual([
+      1_000, 1_000, 5_000, 30_000, 30_000, 30_000,
+    ]);
+  });
+
+  it('takes delays that shrink, and 0', () => {
+    const backoff = steppedBackoff([500, 0]);
+    expect([0, 1, 2].map((redeliveries) => backoff(redeliveries, half))).toEqual([500, 0, 0]);
+  });
+
+  it('is not changed by a later change of the list', () => {
+    const delaysMs = [1_000];
+    const backoff = steppedBackoff(delaysMs);
+    delaysMs[0] = 5;
+    expect(backoff(0, half)).toBe(1_000);
+  });
+
+  it.each<[unknown, string]>([
+    [[], '"delaysMs" must be a list of at least one delay, got an array of 0'],
+    [5, '"delaysMs" must be a list of at least one delay, got 5'],
+    [[1, -1], '"delaysMs[1]" must be a duration of 0 ms or more (in milliseconds), got -1'],
+    [[NaN, 1], '"delaysMs[0]" must be a duration of 0 ms or more (in milliseconds), got NaN'],
+    // eslint-disable-next-line no-sparse-arrays -- a hole in the list is a delay that is missing
+    [[1, , 3], '"delaysMs[1]" must be a duration of 0 ms or more (in milliseconds), got null'],
+  ])('refuses %j', (delaysMs, problem) => {
+    expect(() => steppedBackoff(delaysMs as number[])).toThrow(`steppedBackoff: ${problem}`);
+  });
+
+  it('reports every wrong delay at once', () => {
+    expect(() => steppedBackoff([-1, 1, Infinity])).toThrow(/^2 configuration problems/);
+  });
+});
+
+it.each([
+  ['fixed', fixedBackoff(1.9)],
+  ['stepped', steppedBackoff([1.9])],
+  ['exponential', exponentialBackoff({ minMs: 1.9, maxMs: 1.95 })],
+])('the %s backoff waits whole milliseconds', (_, backoff) => {
+  expect([0, 5].map((redeliveries) => backoff(redeliveries, half))).toEqual([1, 1]);
+});
+
+describe('validation names the constraint that failed and the value (N-03, N-07)', () => {
   it.each<[ExponentialBackoffOptions, string]>([
     [{ minMs: -1 }, '"minMs" must be a duration of 0 ms or more (in milliseconds), got -1'],
     [{ minMs: NaN }, '"minMs" must be a duration of 0 ms or more (in milliseconds), got NaN'],

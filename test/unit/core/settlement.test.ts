@@ -26,7 +26,7 @@ const MAX_DELIVERIES = 3;
 
 function facts(more: Partial<SettlementFacts> = {}): SettlementFacts {
   const policy = { maxDeliveries: MAX_DELIVERIES, backoff: (redeliveries: number) => 100 * (redeliveries + 1) };
-  const where = { type: 'shared', ordering: 'none', republishes: false, heldFull: false } as const;
+  const where = { type: 'shared', ordering: 'none', deadLetter: 'publish', republishes: false, heldFull: false } as const;
   return { attempt: 1, policy, ...where, now: NOW, random: () => 0.5, ...more };
 }
 
@@ -35,6 +35,7 @@ function shown(settlement: Settlement): string {
   if (settlement.kind === 'acknowledge') return `acknowledge, ${settlement.messages.length} messages`;
   if (settlement.kind === 'dead-letter') return `dead-letter ${settlement.cause}`;
   if (settlement.kind === 'leave') return 'leave';
+  if (settlement.kind !== 'redeliver') return `${settlement.kind} ${settlement.cause}`;
   const spends = settlement.spendsAttempt ? 'spends' : 'free';
   const outage = settlement.outage === undefined ? '' : ` outage ${settlement.outage}`;
   return `redeliver ${settlement.strategy} ${settlement.delayMs} ms ${spends}${outage}`;
