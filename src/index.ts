@@ -25,11 +25,14 @@ export type { MessageProperties } from './core/properties.js';
 export type { Delivery } from './core/delivery.js';
 export { compareMessageIds, formatMessageId, parseMessageId, sameMessageId } from './core/message-id.js';
 export type { EntryPosition, MessageId } from './core/message-id.js';
-export { deadLetterTopicName, fullTopicName } from './core/topic-name.js';
+export { deadLetterTopicName, fullTopicName, retryTopicName } from './core/topic-name.js';
 
 // handlers
+export type { BatchHandlerFunction, BatchOptions, BatchOutcome } from './core/batch-handler.js';
 export { HANDLER_CLASS, defineHandler } from './core/handler-definition.js';
 export type {
+  BatchHandlerDefinitionOptions,
+  DeadLetterRefusal,
   HandlerClass,
   HandlerClassDefinition,
   HandlerDefinition,
@@ -38,38 +41,57 @@ export type {
   HandlerMethod,
   HandlerOptions,
   PayloadOf,
+  RefusalChoice,
+  RefusalDecision,
   Source,
   SourcePayload,
 } from './core/handler-definition.js';
 export type { InitialPosition, Ordering, SubscriptionSpec, SubscriptionType } from './core/subscription-spec.js';
 
 // redelivery and dead letters
-export { exponentialBackoff, fixedBackoff } from './core/backoff.js';
+export { exponentialBackoff, fixedBackoff, steppedBackoff } from './core/backoff.js';
 export type { Backoff, ExponentialBackoffOptions } from './core/backoff.js';
 export type { RedeliveryPolicy, RedeliveryPolicyOptions } from './core/redelivery-policy.js';
-export type { RedeliveryStrategy, Settlement } from './core/settlement.js';
+export type { DeadLetterChoice, RedeliveryStrategy, Settlement } from './core/settlement.js';
 export type { DeadLetterCause } from './core/dead-letter.js';
 export type { Redact } from './core/redaction.js';
 export { days, hours, minutes, seconds } from './core/options.js';
 
 export { NegativeAckTracker } from './redelivery/negative-ack-tracker.js';
-export type { HeldMessage, NackedMessage, NegativeAckTrackerOptions } from './redelivery/negative-ack-tracker.js';
+export type { HeldMessage, NackedMessage } from './redelivery/negative-ack-tracker.js';
+export type { NegativeAckTrackerOptions } from './redelivery/negative-ack-options.js';
+export { AckTimeoutTracker } from './redelivery/ack-timeout-tracker.js';
+export type { AckTimeoutTrackerOptions } from './redelivery/ack-timeout-tracker.js';
 
 // errors
 export { ConfigurationError, ERROR_CODES, PulseworkError, TransportError } from './core/errors.js';
 export type { ErrorCode } from './core/errors.js';
 
 // ports
+export type { AttemptRecord, AttemptStore, AttemptStoreSummary } from './ports/attempt-store.js';
+export type { AttemptEnd, AttemptStart } from './core/attempt-records.js';
 export type { Clock, Timer } from './ports/clock.js';
+export type { ClaimAnswer, IdempotencyStore, LeaseTimes, RecordTimes } from './ports/idempotency-store.js';
+export type { RecordedError, RecordedMessage, RecordedOutcome } from './core/recorded-outcome.js';
 export type { LogFields, Logger } from './ports/logger.js';
 export type { Plugin, PublishRequest } from './ports/plugin.js';
 export type { SettlementReport, Telemetry } from './ports/telemetry.js';
-export type { Capability, Publisher, Subscription, SubscriptionState, Transport } from './ports/transport.js';
+export type {
+  Capability,
+  Publisher,
+  PublisherRequest,
+  Subscription,
+  SubscriptionState,
+  Transport,
+} from './ports/transport.js';
 export { consoleLogger } from './system/console-logger.js';
 export { systemClock } from './system/system-clock.js';
 export type { ConsoleLoggerOptions, LogLevel } from './system/console-logger.js';
 
 // the runtime
+export { explain } from './runtime/explain.js';
+export type { ExplainOptions, Explanation } from './runtime/explain.js';
+export type { CrashConsequence, HandlerExplanation, WaitExplanation } from './runtime/explanation.js';
 export type { HandlerResolver, ResolvableClass } from './runtime/handler-classes.js';
 export { Runtime } from './runtime/runtime.js';
 export type { DrainReport } from './runtime/runtime.js';
@@ -79,3 +101,12 @@ export type { RuntimeOptions } from './runtime/runtime-options.js';
 export type { SubscriptionHandle, SubscriptionHealth } from './runtime/subscription-handle.js';
 export type { TopicPublisher } from './runtime/topic-publisher.js';
 export type { TopologyEntry } from './runtime/topology.js';
+
+// idempotency
+export { idempotent } from './runtime/idempotent.js';
+export type { Idempotency, IdempotentOptions } from './runtime/idempotent.js';
+export { memoryIdempotencyStore } from './stores/memory/memory-idempotency-store.js';
+export type {
+  MemoryIdempotencyStore,
+  MemoryIdempotencyStoreOptions,
+} from './stores/memory/memory-idempotency-store.js';

@@ -14,3 +14,5 @@ export type {
 } from './testing/conformance/conformance-case.js';
 export { ConformanceFailure } from './testing/conformance/expectations.js';
 export type { ConformanceWorld } from './testing/conformance/conformance-world.js';
+export { AttemptMemory, memoryAttemptStore } from './stores/memory/memory-attempt-store.js';
+export type { MemoryAttemptStoreOptions } from './stores/memory/memory-attempt-store.js';

@@ -31,7 +31,14 @@ export const ERROR_CODES = {
   NOT_SUPPORTED: 'The transport or the subscription type cannot do what was asked.',
   CONNECTION_LOST: 'The connection to the broker was lost before an answer came.',
   BROKER_ERROR: 'The broker answered that it cannot do it now: not ready, overloaded, or a fault of its own.',
-  ALREADY_CLOSED: 'The subscription, publisher or transport was closed before the call.',
+  ALREADY_CLOSED: 'The subscription, publisher, transport or store was closed before the call.',
+  STORE_LOCKED: 'Another process that may still live has the store open.',
+  STORE_FORMAT_UNKNOWN: 'What the store holds was not written by a version that this one can read.',
+  STORE_FULL: 'The store has no room: the disk, a quota or the limit that was set.',
+  STORE_NOT_WRITABLE: 'The place of the store does not exist or may not be written.',
+  STORE_FAILED: 'A call to a store failed or gave no answer; what it was for was not done.',
+  IDEMPOTENCY_KEY_INVALID: 'The `key` function of `idempotent` threw or gave something that is no key.',
+  IDEMPOTENCY_LEASE_LOST: 'A run outlived its claim and somebody else took the key; its outcome was not recorded.',
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

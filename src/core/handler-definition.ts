@@ -1,5 +1,7 @@
 // What a handler is: a source, options and a function. Decorators and defineHandler() both end here.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { Backoff } from './backoff.js';
+import type { BatchHandlerFunction, BatchOptions } from './batch-handler.js';
 import type { Codec } from './codec.js';
 import type { DeadLetterCause } from './dead-letter.js';
 import type { Delivery } from './delivery.js';
@@ -24,6 +26,8 @@ export type PayloadOf<S> = S extends {
     ? PayloadOf<T>
     : unknown;
 
+export type DelayedDelivery = 'client' | 'broker' | 'auto';
+
 /** `hold`: the message stays, and publishing is tried again with a long backoff. */
 export type RefusalChoice = 'hold' | { readonly fallbackTopic: string };
 /** `acknowledge`: it was dealt with elsewhere, the message may go. What is thrown or rejected means `hold`. */
@@ -46,11 +50,11 @@ export interface HandlerOptions {
   readonly type?: SubscriptionType | undefined;
   /** Where a subscription that does not exist yet begins. @default 'earliest': what was sent before the first start counts */
   readonly initialPosition?: InitialPosition | undefined;
-  /** How many runs at a time. @default 16; 1 on Exclusive and Failover */
+  /** How many runs at a time; of a batch handler, how many batches. @default 16; 1 on Exclusive and Failover */
   readonly concurrency?: number | undefined;
   /** `key`: one run per key at a time, in order. `partition`: the same per partition. @default 'none' */
   readonly ordering?: Ordering | undefined;
-  /** Messages lying in the client beyond those being handled. @default the same as `concurrency` */
+  /** Messages lying in the client beyond those being handled. @default `concurrency`, × `maxMessages` with `batch` */
   readonly prefetch?: number | undefined;
   readonly redelivery?: RedeliveryPolicyOptions | undefined;
   /** Milliseconds one run may take: then its signal aborts and it counts as failed. @default none */
@@ -81,6 +85,18 @@ export interface HandlerOptions {
    * `ordering` only. @default false
    */
   readonly retryTopic?: boolean | string | undefined;
+  /**
+   * Milliseconds a run may take before the broker is asked for the message again, so that another consumer can take it;
+   * the run goes on. At least 1,000 (A-01) and above `timeoutMs`. Shared and Key_Shared without `ordering` only. @default none
+   */
+  readonly ackTimeoutMs?: number | undefined;
+  /** Added to `ackTimeoutMs` by the broker's redelivery count (A-06). @default nothing */
+  readonly ackTimeoutBackoff?: Backoff | undefined;
+  /**
+   * Who keeps a message until its `deliverAt`: the broker (`broker`), which may be early by its tick; this process
+   * (`client`), never early; or the broker where it and the subscription type can (`auto`). @default 'auto'
+   */
+  readonly delayedDelivery?: DelayedDelivery | undefined;
   /** Deliveries waiting unacknowledged for a due time; at the limit the subscription pauses. @default 1000 */
   readonly maxHeld?: number | undefined;
   /** Payload bytes of deliveries kept in place. @default 64 MiB */
@@ -107,6 +123,9 @@ export const HANDLER_OPTION_NAMES = [
   'deadLetterSubscription',
   'onDeadLetterRefused',
   'retryTopic',
+  'ackTimeoutMs',
+  'ackTimeoutBackoff',
+  'delayedDelivery',
   'maxHeld',
   'maxHeldBytes',
   'maxLaneMessages',
@@ -122,7 +141,15 @@ export interface HandlerDefinitionOptions<S extends Source, P> extends HandlerOp
   readonly source: S;
   /** The subscription's name. */
   readonly subscription: string;
+  readonly batch?: undefined;
   readonly handle: HandlerFunction<P>;
+}
+
+export interface BatchHandlerDefinitionOptions<S extends Source, P>
+  extends Omit<HandlerDefinitionOptions<S, P>, 'batch' | 'handle'> {
+  /** Makes it a batch handler: `handle` gets a list of deliveries. With `ordering` at most one of each key or partition. */
+  readonly batch: BatchOptions;
+  readonly handle: BatchHandlerFunction<P>;
 }
 
 /** A schema and codec for a source given by name or pattern. */
@@ -140,7 +167,9 @@ export interface HandlerDefinition {
   readonly payload: StandardSchemaV1 | undefined;
   readonly codec: Codec | undefined;
   readonly options: HandlerOptions;
-  readonly handle: HandlerFunction<never>;
+  /** Where it is set, `handle` is a BatchHandlerFunction. */
+  readonly batch?: BatchOptions | undefined;
+  readonly handle: HandlerFunction<never> | BatchHandlerFunction<never>;
 }
 
 /**
@@ -157,9 +186,21 @@ export function defineHandler<Schema extends StandardSchemaV1>(
   options: HandlerDefinitionOptions<string | { readonly pattern: RegExp }, StandardSchemaV1.InferOutput<Schema>> &
     SourcePayload<Schema> & { readonly payload: Schema },
 ): HandlerDefinition;
-export function defineHandler(options: HandlerDefinitionOptions<Source, never> & SourcePayload): HandlerDefinition {
-  const { name, source, subscription, handle, payload, codec, ...rest } = options;
-  return { kind: 'handler', name, source, subscription, payload, codec, options: rest, handle };
+export function defineHandler<const S extends Source>(
+  options: BatchHandlerDefinitionOptions<S, PayloadOf<S>> & {
+    readonly payload?: undefined;
+    readonly codec?: Codec | undefined;
+  },
+): HandlerDefinition;
+export function defineHandler<Schema extends StandardSchemaV1>(
+  options: BatchHandlerDefinitionOptions<string | { readonly pattern: RegExp }, StandardSchemaV1.InferOutput<Schema>> &
+    SourcePayload<Schema> & { readonly payload: Schema },
+): HandlerDefinition;
+export function defineHandler(
+  options: (HandlerDefinitionOptions<Source, never> | BatchHandlerDefinitionOptions<Source, never>) & SourcePayload,
+): HandlerDefinition {
+  const { name, source, subscription, batch, handle, payload, codec, ...rest } = options;
+  return { kind: 'handler', name, source, subscription, payload, codec, options: rest, batch, handle };
 }
 
 /** Where decorators leave what they know about a class. The runtime reads nothing else of them. */
@@ -169,7 +210,8 @@ export const HANDLER_CLASS: unique symbol = Symbol.for('pulsework.handler-class'
 export interface HandlerMethod {
   readonly method: string | symbol;
   readonly source: Source;
-  readonly options: HandlerOptions & SourcePayload & { readonly subscription?: string | undefined };
+  readonly options: HandlerOptions &
+    SourcePayload & { readonly subscription?: string | undefined; readonly batch?: BatchOptions | undefined };
 }
 
 /** A class with handler methods. `defaults` is absent when the class itself was not decorated: an error at start. */

@@ -127,6 +127,12 @@ export function undecodable(error: Error): Poison {
   return { [BRAND]: true, kind: 'poison', failure: failureOf(error), cause: 'undecodable' };
 }
 
+/** A message that ended its process each time it ran alone. @internal */
+export function processDied(attempts: number, deaths: number): Poison {
+  const reason = `the process died in ${deaths} of its ${attempts} deliveries, while nothing else ran`;
+  return { [BRAND]: true, kind: 'poison', failure: failureOf(reason), cause: 'process-died' };
+}
+
 /** A run whose follow-up message was refused for good: a failed run with its own cause. @internal */
 export function publishRefused(error: Error): Retry {
   return { [BRAND]: true, kind: 'retry', failure: failureOf(error), cause: 'publish-refused' };

@@ -133,7 +133,12 @@ export function redeliveryStrategy(delayMs: number, facts: StrategyFacts): Redel
 }
 
 function isPublishedAgain(delayMs: number, { type, republishes, heldFull }: StrategyFacts): boolean {
-  return republishes && (heldFull || delayMs > (type === 'key-shared' ? MAX_KEY_SHARED_HOLD_MS : MAX_HOLD_MS));
+  return republishes && (heldFull || delayMs > longestHoldMs(type));
+}
+
+/** Milliseconds. Longer waits are published again where there is a retry letter topic. */
+export function longestHoldMs(type: SubscriptionType): number {
+  return type === 'key-shared' ? MAX_KEY_SHARED_HOLD_MS : MAX_HOLD_MS;
 }
 
 /** Nothing failed, so the broker must not count it: kept here, or published again when that takes long. */

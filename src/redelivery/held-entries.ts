@@ -87,6 +87,11 @@ export class HeldEntries {
     }
   }
 
+  /** Cancels what is held of a topic. Looks at every entry. */
+  forgetTopic(topic: string): void {
+    for (const slot of this.#index.slots()) if (this.#isOfTopic(slot, topic)) this.#drop(slot);
+  }
+
   /** Moves up to `limit` entries that are due, earliest first, to `request`. Gives their slots. */
   takeDue(nowMs: number, limit: number, request: number): number[] {
     const taken: number[] = [];

@@ -3,48 +3,10 @@
 import type { Backoff } from '../core/backoff.js';
 import { PulseworkError, describeValue, toError } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
-import { OptionChecker, minutes } from '../core/options.js';
 import type { Clock, Timer } from '../ports/clock.js';
 import { HeldEntries } from './held-entries.js';
-
-export interface NegativeAckTrackerOptions {
-  readonly clock: Pick<Clock, 'now' | 'setTimer'>;
-  /**
-   * Asks the broker for redelivery of these entries, one id each: the message's own, or with `batchIndex` -1 where
-   * several messages of the entry were held. Nothing smaller than an entry can be asked back (N-22). Resolves when the
-   * request was handed over; a rejection means that nothing was asked, and the entries are due again after
-   * `retryRequestMs`.
-   *
-   * An owner may refuse an entry, for instance while another message of its batch is running: it leaves the id out of
-   * its request and calls `add` for it, at once or when the time has come.
-   */
-  readonly redeliver: (ids: readonly MessageId[]) => Promise<void>;
-  /**
-   * Milliseconds to wait where no backoff applies: always without `backoff`, and for ids and messages whose
-   * redelivery count is not known (N-13). 0 asks at once. @default 60 seconds, as other Pulsar clients (N-10)
-   */
-  readonly delayMs?: number | undefined;
-  /** The wait by redelivery count, called once per negative acknowledgement. @default none: always `delayMs` */
-  readonly backoff?: Backoff | undefined;
-  /** Numbers in [0, 1) for the jitter of `backoff`; required with it, e.g. `Math.random`. */
-  readonly random?: (() => number) | undefined;
-  /** Ids in one request, at most 1,000, as the Java client splits them (N-21). @default 1000 */
-  readonly maxIdsPerRequest?: number | undefined;
-  /** Milliseconds until a request that failed is made again (N-24). @default 500 */
-  readonly retryRequestMs?: number | undefined;
-  /** Told when a request was made and its entries are held no longer. @default nobody is told */
-  readonly onReleased?: (() => void) | undefined;
-  /** Told of each failed request. What it throws is an unhandled rejection. @default nobody is told */
-  readonly onRequestFailed?: ((error: Error, ids: readonly MessageId[]) => void) | undefined;
-  /** Told when `backoff` threw or gave no usable delay; `delayMs` was used. @default nobody is told */
-  readonly onBackoffFailed?: ((error: Error) => void) | undefined;
-}
-
-export const DEFAULT_NEGATIVE_ACK_TRACKER = {
-  delayMs: minutes(1),
-  maxIdsPerRequest: 1_000,
-  retryRequestMs: 500,
-} as const;
+import { DEFAULT_NEGATIVE_ACK_TRACKER, MAX_IDS_PER_TURN, checkOptions } from './negative-ack-options.js';
+import type { NegativeAckTrackerOptions } from './negative-ack-options.js';
 
 /** What is negatively acknowledged. `redeliveryCount` is the broker's, 0 on the first delivery (N-09). */
 export interface NackedMessage {
@@ -57,9 +19,6 @@ export interface HeldMessage {
   readonly id: MessageId;
   readonly dueMs: number;
 }
-
-/** Ids handled in one turn of the event loop: after a pause many are due at once, and input must not wait for all. */
-const MAX_IDS_PER_TURN = 1_000;
 
 /** Above this much room, an empty tracker gives it back. */
 const KEPT_CAPACITY = 1_024;
@@ -188,10 +147,14 @@ export class NegativeAckTracker {
     return pending;
   }
 
-  /** Forgets everything held, in-flight entries too: for when the broker sends all of it again anyway (N-29). */
-  clear(): void {
-    this.#held = new HeldEntries();
-    this.#setTimer();
+  /**
+   * Forgets everything held, in-flight entries too: for when the broker sends all of it again anyway (N-29).
+   * @param topic full name: only what is of this topic, in time in proportion to `size`. @default all topics
+   */
+  clear(topic?: string): void {
+    if (topic === undefined) this.#held = new HeldEntries();
+    else this.#held.forgetTopic(topic);
+    this.#afterRemoval();
   }
 
   /** Clears, and from now on holds nothing: a closed subscription's messages are back at the broker (N-16). */
@@ -263,45 +226,9 @@ export class NegativeAckTracker {
 }
 
 /** @throws PulseworkError POLICY_FAILED when `delayMs` is no delay or reaches past the end of time (N-24). */
-function dueAfter(nowMs: number, delayMs: unknown): number {
-  if (typeof delayMs === 'number' && delayMs >= 0 && nowMs + delayMs <= Number.MAX_SAFE_INTEGER) return nowMs + delayMs;
+export function dueAfter(fromMs: number, delayMs: unknown): number {
+  const dueMs = typeof delayMs === 'number' && delayMs >= 0 ? fromMs + delayMs : NaN;
+  if (dueMs <= Number.MAX_SAFE_INTEGER) return dueMs;
   const rule = 'a backoff must give milliseconds of 0 or more that do not reach past 2^53-1';
   throw new PulseworkError('POLICY_FAILED', `${rule}, got ${describeValue(delayMs)}`);
 }
-
-function checkOptions(options: NegativeAckTrackerOptions): void {
-  const check = new OptionChecker('NegativeAckTracker');
-  check.unknownOptions(options, OPTION_NAMES);
-  if (typeof (options.clock as Partial<Clock> | undefined)?.setTimer !== 'function') {
-    check.problem(`"clock" must be a Clock, got ${describeValue(options.clock)}`);
-  }
-  if (typeof options.redeliver !== 'function') {
-    check.problem(`"redeliver" must be a function, got ${describeValue(options.redeliver)}`);
-  }
-  check.durationMs('delayMs', options.delayMs);
-  check.durationMs('retryRequestMs', options.retryRequestMs);
-  check.positiveInteger('maxIdsPerRequest', options.maxIdsPerRequest);
-  if ((options.maxIdsPerRequest ?? 0) > MAX_IDS_PER_TURN) {
-    check.problem(`"maxIdsPerRequest" must be at most ${MAX_IDS_PER_TURN}, got ${options.maxIdsPerRequest ?? ''}`);
-  }
-  for (const name of ['backoff', 'random', 'onReleased', 'onRequestFailed', 'onBackoffFailed'] as const) {
-    check.function(name, options[name]);
-  }
-  if (options.backoff !== undefined && options.random === undefined) {
-    check.problem('"random" must be given with "backoff", e.g. Math.random');
-  }
-  check.throwIfAny();
-}
-
-const OPTION_NAMES = [
-  'clock',
-  'redeliver',
-  'delayMs',
-  'backoff',
-  'random',
-  'maxIdsPerRequest',
-  'retryRequestMs',
-  'onReleased',
-  'onRequestFailed',
-  'onBackoffFailed',
-] as const satisfies readonly (keyof NegativeAckTrackerOptions)[];

@@ -1,15 +1,16 @@
-// Takes messages from one subscription and runs them, never more than `concurrency` at a time. What waits to run
+// Takes messages from one subscription and runs them, never more than `maxInFlight` at a time. What waits to run
 // again in place, or to be settled again, waits here outside its slot; what is due runs before anything new.
 import { isClosed, toError } from '../core/errors.js';
 import type { ReceivedMessage } from '../core/message.js';
-import { formatMessageId } from '../core/message-id.js';
-import type { Outcome } from '../core/outcome.js';
 import type { Clock, Timer } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
 import type { Subscription } from '../ports/transport.js';
+import { redeliversSingly } from '../core/subscription-spec.js';
+import { deliverAtMsOf } from './delayed-delivery.js';
 import { DeliveryRecord } from './delivery-record.js';
+import { withUncounted } from './failure-histories.js';
 import type { DeliveryRegistry } from './delivery-registry.js';
-import type { Dispatcher } from './dispatcher.js';
+import type { DeliveryRunner } from './delivery-runner.js';
 import type { HandlerPlan } from './handler-plan.js';
 import { KeptDeliveries } from './kept-deliveries.js';
 import { Lanes } from './lanes.js';
@@ -26,14 +27,12 @@ const RUNS_PER_TURN = 256;
 const RESUME_AT = 0.9;
 /** In a drain, a wait that ends sooner is not worth a message: it starts again when the subscription is open again. */
 const PUT_OFF_MS = 10_000;
-/** After an error that no rule foresees: the message stays, and the log is not flooded. */
-const AFTER_FAULT_MS = 60_000;
 
 export interface ConsumerLoopOptions {
   readonly plan: HandlerPlan;
   readonly subscription: Subscription;
   readonly registry: DeliveryRegistry;
-  readonly dispatcher: Dispatcher;
+  readonly runner: DeliveryRunner;
   readonly settler: Settler;
   readonly pauses: Pauses;
   readonly outage: Outage;
@@ -105,7 +104,7 @@ export class ConsumerLoop {
 
   /** Starts what may start: due records first, then new messages. Called whenever something changed. */
   pump(): void {
-    while (this.#running < this.#options.plan.concurrency && !this.#options.pauses.stopsRuns) {
+    while (this.#running < this.#options.plan.maxInFlight && !this.#options.pauses.stopsRuns) {
       const record = this.#nextReady();
       if (record === undefined) break;
       this.#run(record);
@@ -190,7 +189,7 @@ export class ConsumerLoop {
   }
 
   #mayReceive(): boolean {
-    if (this.#receiving || this.#draining || this.#ended || this.#running >= this.#options.plan.concurrency)
+    if (this.#receiving || this.#draining || this.#ended || this.#running >= this.#options.plan.maxInFlight)
       return false;
     const { pauses, outage } = this.#options;
     pauses.set('held-full', this.#mustWait(pauses.has('held-full') ? RESUME_AT : 1));
@@ -210,8 +209,27 @@ export class ConsumerLoop {
     const { registry, settler } = this.#options;
     if (this.#draining) return; // it came too late to be taken: it goes back when the subscription closes
     const arrival = registry.admit(message);
-    if (arrival instanceof DeliveryRecord) this.#enter(arrival);
-    else if (arrival.copyOf === 'acknowledged') void settler.acknowledgeAgain(message.id);
+    if (arrival instanceof DeliveryRecord) {
+      if (!this.#isTooEarly(arrival)) this.#enter(arrival);
+    } else if (arrival.copyOf === 'acknowledged') void settler.acknowledgeAgain(message.id);
+  }
+
+  /**
+   * A message that is not to be delivered yet, where the broker does not see to that (Y-20): only its id waits where it can
+   * be asked back alone, elsewhere it is kept in place.
+   */
+  #isTooEarly(record: DeliveryRecord): boolean {
+    const { plan, registry, clock } = this.#options;
+    const dueMs = plan.delaysInClient ? deliverAtMsOf(record.message) : 0;
+    if (dueMs <= clock.now()) {
+      // Another process may have asked it back when it was due: of the counts that could be right the smaller is taken.
+      if (dueMs > 0 && record.history.uncounted === 0) record.history = withUncounted(record.history);
+      return false;
+    }
+    record.dueMs = Math.max(record.dueMs, dueMs);
+    if (!redeliversSingly(plan.spec.type) || plan.ordering !== 'none') return false;
+    registry.defer(record, record.dueMs);
+    return true;
   }
 
   #enter(record: DeliveryRecord): void {
@@ -235,42 +253,9 @@ export class ConsumerLoop {
   }
 
   #run(record: DeliveryRecord): void {
-    const { dispatcher, settler, registry, clock } = this.#options;
     this.#running++;
     this.#runsThisTurn++;
-    record.state = 'running';
-    const startedMs = clock.now();
-    const settle = (outcome: Outcome | undefined): void => {
-      if (outcome === undefined) {
-        // Interrupted by a drain: no outcome, no attempt spent.
-        const { logger, plan } = this.#options;
-        logger.info('delivery given back: the drain interrupted its run', {
-          handler: plan.name,
-          messageId: formatMessageId(record.message.id),
-        });
-        registry.giveBack(record);
-        return this.#runEnded(record, { kind: 'left', fatal: undefined });
-      }
-      this.#options.outage.probed(record, outcome);
-      void settler.settle(record, outcome, startedMs).then(
-        (disposition) => this.#runEnded(record, disposition),
-        (error: unknown) => this.#runEnded(record, this.#fault(error)),
-      );
-    };
-    const outcome = dispatcher.run(record);
-    if (outcome instanceof Promise)
-      void outcome.then(settle, (error: unknown) => this.#runEnded(record, this.#fault(error)));
-    else settle(outcome);
-  }
-
-  /** A bug of ours must cost time, not a message: it is kept and run again. */
-  #fault(error: unknown): Disposition {
-    const { logger, plan } = this.#options;
-    logger.error('settling failed in a way it must not; the message is kept', {
-      handler: plan.name,
-      error: toError(error),
-    });
-    return { kind: 'keep', delayMs: AFTER_FAULT_MS, outage: undefined };
+    void this.#options.runner.run(record).then((disposition) => this.#runEnded(record, disposition));
   }
 
   #runEnded(record: DeliveryRecord, disposition: Disposition): void {
@@ -283,6 +268,7 @@ export class ConsumerLoop {
     switch (disposition.kind) {
       case 'settled':
       case 'held':
+      case 'republished':
         return this.#leaveLane(record);
       case 'left':
         // Its lane stays blocked: nothing later of its key may pass a message that was not settled.
@@ -326,8 +312,7 @@ export class ConsumerLoop {
 
   async #resume(record: DeliveryRecord): Promise<void> {
     this.#resuming++;
-    record.state = 'running';
-    const disposition = await this.#options.settler.resume(record).catch((error: unknown) => this.#fault(error));
+    const disposition = await this.#options.runner.resume(record);
     this.#resuming--;
     this.#dispose(record, disposition);
     this.pump();

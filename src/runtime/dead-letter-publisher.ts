@@ -124,7 +124,8 @@ export class DeadLetterPublisher {
       failure,
       handler: plan.name,
       subscription: plan.spec.subscription,
-      attempt: record.attempt,
+      // What killed its process is not run once more to be given up.
+      attempt: cause === 'process-died' ? record.attempt - 1 : record.attempt,
       firstFailureMs: record.history.firstFailureMs ?? now,
       lastFailureMs: now,
       host: environment.host,

@@ -36,7 +36,8 @@ export class DeliveryRecord {
     this.history = history;
     const { letter } = message;
     if (letter === undefined) return;
-    if (history === NO_FAILURES) this.history = { failures: letter.attempts, firstFailureMs: letter.firstFailureMs };
+    const { attempts: failures, firstFailureMs } = letter;
+    if (history === NO_FAILURES) this.history = { failures, firstFailureMs, uncounted: 0 };
     this.dueMs = letter.dueMs;
   }
 
@@ -56,8 +57,9 @@ export class DeliveryRecord {
    */
   get attempt(): number {
     const { id, redeliveryCount } = this.message;
-    const counted = id.batchSize > 1 ? 0 : redeliveryCount;
-    return Math.max(counted, this.history.failures) + 1;
+    const { failures, uncounted } = this.history;
+    const counted = id.batchSize > 1 ? 0 : redeliveryCount - uncounted;
+    return Math.max(counted, failures) + 1;
   }
 
   get payloadBytes(): number {

@@ -6,7 +6,7 @@ import type { Clock } from '../ports/clock.js';
 import { NegativeAckTracker } from '../redelivery/negative-ack-tracker.js';
 import { BatchEntry } from './batch-entry.js';
 import { DeliveryRecord } from './delivery-record.js';
-import { FailureHistories } from './failure-histories.js';
+import { FailureHistories, NO_FAILURES, withUncounted } from './failure-histories.js';
 import type { ArrivedMessage } from './joined-subscription.js';
 import { RecentlyAcknowledged } from './recently-acknowledged.js';
 import type { Sleeper } from './sleepers.js';
@@ -109,6 +109,19 @@ export class DeliveryRegistry {
     if (known instanceof BatchEntry) this.#afterRun(known);
   }
 
+  /** The broker is asked for what runs here although nothing failed: it counts that, the attempt must not. */
+  askedBack(id: MessageId): void {
+    const known = this.#live.get(id);
+    if (known instanceof BatchEntry) return; // Of a batch the broker's count is not used.
+    if (known !== undefined) known.history = withUncounted(known.history);
+  }
+
+  /** Nothing failed, it is only too early: its id waits, and the redelivery that follows does not count (Y-22). */
+  defer(record: DeliveryRecord, dueMs: number): void {
+    record.history = withUncounted(record.history);
+    this.hold(record, dueMs);
+  }
+
   /** The record stays here, but nothing of it runs now: a batch that is due may be asked back. */
   resting(record: DeliveryRecord): void {
     const known = this.#live.get(record.message.id);
@@ -119,7 +132,7 @@ export class DeliveryRegistry {
   giveBack(record: DeliveryRecord): void {
     const { id } = record.message;
     record.state = 'gone';
-    if (record.history.failures > 0) this.histories.remember(id, record.history);
+    if (record.history !== NO_FAILURES) this.histories.remember(id, record.history);
     const known = this.#live.get(id);
     if (known instanceof BatchEntry) {
       known.records.delete(id.batchIndex);

@@ -1,5 +1,6 @@
 // Runs a delivery: decode, plugins, handler, and whatever comes of it as one Outcome. It never rejects: a throw, a
 // time limit, a payload that cannot be read and a value that is no Outcome all have their outcome. It settles nothing.
+import type { BatchHandlerFunction } from '../core/batch-handler.js';
 import type { ErrorCode } from '../core/errors.js';
 import { PulseworkError, containRejection, describeValue, toError } from '../core/errors.js';
 import type { Delivery } from '../core/delivery.js';
@@ -7,6 +8,8 @@ import type { Outcome } from '../core/outcome.js';
 import { isOutcome, outcomeProblem, retry, undecodable } from '../core/outcome.js';
 import type { Clock } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
+import { BatchCollector } from './batch-collector.js';
+import type { Deadline } from './deadlines.js';
 import { Deadlines } from './deadlines.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan, PayloadReader } from './handler-plan.js';
@@ -16,6 +19,8 @@ import type { PluginHost } from './plugin-host.js';
 
 /** How a run ended; undefined when a drain cut it short, which is no failure and has no outcome. */
 export type RunResult = Outcome | undefined;
+
+type SingleHandler = (delivery: Delivery) => Outcome | Promise<Outcome>;
 
 export interface DispatcherOptions {
   readonly plan: HandlerPlan;
@@ -31,6 +36,8 @@ export class Dispatcher {
   readonly #logger: Logger;
   readonly #onAbandoned: (count: number) => void;
   readonly #run: (delivery: Delivery) => unknown;
+  /** Undefined for a handler that takes one delivery. */
+  readonly #batches: BatchCollector | undefined;
   readonly #timeouts: Deadlines | undefined;
   readonly #abandonments: Deadlines | undefined;
   readonly #running = new Set<HandlerRun>();
@@ -40,15 +47,20 @@ export class Dispatcher {
     this.#plan = plan;
     this.#logger = logger;
     this.#onAbandoned = onAbandoned;
-    this.#run = plugins.wrapHandler(plan.handle as (delivery: Delivery) => Outcome | Promise<Outcome>);
+    this.#batches = newCollector(plan, clock, logger);
+    this.#run = plugins.wrapHandler(handlerOf(plan, this.#batches));
     if (plan.timeoutMs === undefined) return;
     this.#timeouts = new Deadlines(clock, plan.timeoutMs);
     this.#abandonments = new Deadlines(clock, plan.abandonAfterMs);
   }
 
-  /** A promise only where the schema, a plugin or the handler gave one. undefined: a drain interrupted the run. */
-  run(record: DeliveryRecord): RunResult | Promise<RunResult> {
+  /**
+   * A promise only where the schema, a plugin or the handler gave one. undefined: a drain interrupted the run.
+   * @param onCollecting called when the delivery waits for its batch, and when that starts.
+   */
+  run(record: DeliveryRecord, onCollecting?: (collecting: boolean) => void): RunResult | Promise<RunResult> {
     const run = new HandlerRun();
+    if (onCollecting !== undefined) run.whenCollecting(onCollecting);
     let result: unknown;
     try {
       result = this.#readAndHandle(record, run);
@@ -59,12 +71,19 @@ export class Dispatcher {
     return this.#timeouts === undefined ? this.#finish(run, result) : this.#finishInTime(run, result, this.#timeouts);
   }
 
+  /** Batches start with what they have: nothing more is to come. */
+  flush(): void {
+    this.#batches?.flush();
+  }
+
   /** Tells every run to end, with `reason` on its signal. */
   interruptAll(reason: Error): void {
     for (const run of this.#running) run.interrupt(reason);
+    this.#batches?.interrupt(reason);
   }
 
   close(): void {
+    this.#batches?.close();
     this.#timeouts?.clear();
     this.#abandonments?.clear();
   }
@@ -90,6 +109,7 @@ export class Dispatcher {
     if (payload instanceof Undecodable) return undecodable(payload.error);
     // It was told to end while its payload was being read: there is nothing to interrupt.
     if (run.interruption !== undefined) throw run.interruption;
+    run.begin();
     return this.#run(new RunDelivery(record, this.#plan, payload, run));
   }
 
@@ -103,7 +123,8 @@ export class Dispatcher {
     }
     this.#running.delete(run);
     // Work that was done counts; anything else was only cut short.
-    const done = outcome.kind === 'success' || outcome.kind === 'skip';
+    const done = run.begun && (outcome.kind === 'success' || outcome.kind === 'skip');
+    run.end();
     return hasCode(run.interruption, 'DRAIN_DEADLINE_PASSED') && !done ? undefined : outcome;
   }
 
@@ -114,23 +135,31 @@ export class Dispatcher {
   #finishInTime(run: HandlerRun, result: PromiseLike<unknown>, timeouts: Deadlines): Promise<RunResult> {
     return new Promise((resolve) => {
       let abandoned = false;
+      let counted = false;
+      let deadline: Deadline | undefined;
       const timedOut = (): Outcome => retry(this.#timeoutError());
       const abandon = (): void => {
         abandoned = true;
-        this.#countAbandoned(1);
+        counted = run.giveUp();
+        if (counted) this.#countAbandoned(1);
         this.#running.delete(run);
         resolve(timedOut());
       };
-      let deadline = timeouts.add(() => {
+      const expired = (): void => {
         // A run that a drain has cut short is not late: it has no outcome at all.
         if (run.interruption !== undefined) return;
         run.interrupt(this.#timeoutError());
         deadline = this.#abandonments?.add(abandon) ?? deadline;
+      };
+      run.whenCollecting((collecting) => {
+        if (collecting) deadline?.remove();
+        else deadline = timeouts.add(expired);
       });
+      if (!run.collecting) deadline = timeouts.add(expired);
       void this.#finish(run, result).then((outcome) => {
-        deadline.remove();
-        if (abandoned) this.#countAbandoned(-1);
-        else resolve(hasCode(run.interruption, 'HANDLER_TIMED_OUT') ? timedOut() : outcome);
+        deadline?.remove();
+        if (!abandoned) resolve(hasCode(run.interruption, 'HANDLER_TIMED_OUT') ? timedOut() : outcome);
+        else if (counted) this.#countAbandoned(-1);
       });
     });
   }
@@ -185,6 +214,22 @@ export class Dispatcher {
       return failed(`an onError rule threw: ${toError(ruleError).message}`, error);
     }
   }
+}
+
+function newCollector(plan: HandlerPlan, clock: Clock, logger: Logger): BatchCollector | undefined {
+  const { name, concurrency, batch: limits } = plan;
+  if (limits === undefined) return undefined;
+  const handle = plan.handle as BatchHandlerFunction<never>;
+  return new BatchCollector({ name, handle, limits, concurrency, clock, logger });
+}
+
+/** The innermost step of a run: the handler itself, or its place in a batch. */
+function handlerOf(plan: HandlerPlan, batches: BatchCollector | undefined): SingleHandler {
+  if (batches === undefined) return plan.handle as SingleHandler;
+  return (delivery) => {
+    const { record, run } = RunDelivery.partsOf(delivery as RunDelivery);
+    return batches.join({ delivery, run, payloadBytes: record.payloadBytes });
+  };
 }
 
 function hasCode(error: Error | undefined, code: ErrorCode): boolean {

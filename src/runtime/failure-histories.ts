@@ -7,9 +7,11 @@ export interface FailureHistory {
   readonly failures: number;
   /** Epoch milliseconds of the first failure; undefined before it. */
   readonly firstFailureMs: number | undefined;
+  /** Redeliveries that this process asked for although nothing had failed: the broker counted them all the same. */
+  readonly uncounted: number;
 }
 
-export const NO_FAILURES: FailureHistory = { failures: 0, firstFailureMs: undefined };
+export const NO_FAILURES: FailureHistory = { failures: 0, firstFailureMs: undefined, uncounted: 0 };
 
 /** Beyond it the oldest history is forgotten; the broker's count then speaks alone. */
 const MAX_HISTORIES = 10_000;
@@ -39,9 +41,14 @@ export class FailureHistories {
   }
 }
 
+/** The history once the broker was asked for the message although nothing had failed. */
+export function withUncounted(history: FailureHistory): FailureHistory {
+  return { ...history, uncounted: history.uncounted + 1 };
+}
+
 /** The history once delivery number `attempt` has failed too. */
 export function afterFailure(history: FailureHistory, attempt: number, nowMs: number): FailureHistory {
-  return { failures: attempt, firstFailureMs: history.firstFailureMs ?? nowMs };
+  return { ...history, failures: attempt, firstFailureMs: history.firstFailureMs ?? nowMs };
 }
 
 /** Ledger ids are unique in a cluster, so the text form alone names a message. */

@@ -1,5 +1,6 @@
 // What can be wrong with one handler definition: each rule gives a sentence that names the option, the value and
 // the remedy. Nothing throws: the sentences of all handlers are reported together.
+import { checkBatchOptions } from '../core/batch-handler.js';
 import { describeValue, toError } from '../core/errors.js';
 import type { HandlerDefinition, HandlerOptions } from '../core/handler-definition.js';
 import { HANDLER_OPTION_NAMES } from '../core/handler-definition.js';
@@ -10,12 +11,13 @@ import { DEAD_LETTER_CHOICES } from '../core/settlement.js';
 import { SUBSCRIPTION_TYPES, redeliversSingly } from '../core/subscription-spec.js';
 import { isTopic } from '../core/topic.js';
 import type { Transport } from '../ports/transport.js';
+import { MIN_ACK_TIMEOUT_MS } from '../redelivery/ack-timeout-tracker.js';
 
 /** All problems of `definition`, as sentences that start with the handler's name. */
 export function handlerProblems(
   definition: HandlerDefinition,
   fullName: (name: string) => string,
-  transport: Transport,
+  transport: Pick<Transport, 'name' | 'capabilities'>,
 ): readonly string[] {
   const check = new OptionChecker(`handler ${JSON.stringify(definition.name)}`);
   if (typeof definition.name !== 'string' || definition.name.trim() === '')
@@ -25,6 +27,7 @@ export function handlerProblems(
   }
   check.function('handle', definition.handle);
   checkSource(definition, fullName, transport, check);
+  checkBatchOptions(definition.batch, check);
   checkOptions(definition.options, check);
   checkCombinations(definition.options, check);
   checkTopicOptions(definition.options, fullName, check);
@@ -34,7 +37,7 @@ export function handlerProblems(
 function checkSource(
   definition: HandlerDefinition,
   fullName: (name: string) => string,
-  transport: Transport,
+  transport: Pick<Transport, 'name' | 'capabilities'>,
   check: OptionChecker,
 ): void {
   const source: unknown = definition.source;
@@ -69,7 +72,8 @@ function checkTopicName(name: string, fullName: (name: string) => string, check:
 }
 
 function checkOptions(options: HandlerOptions, check: OptionChecker): void {
-  check.unknownOptions(options, [...HANDLER_OPTION_NAMES, 'subscription']);
+  check.unknownOptions(options, [...HANDLER_OPTION_NAMES, 'subscription', 'batch']);
+  if ('batch' in options) check.problem('"batch" is an option of a method; move it from @Handler to its @Subscribe');
   check.oneOf('type', options.type, SUBSCRIPTION_TYPES);
   check.oneOf('initialPosition', options.initialPosition, ['earliest', 'latest']);
   check.positiveInteger('concurrency', options.concurrency);
@@ -82,6 +86,9 @@ function checkOptions(options: HandlerOptions, check: OptionChecker): void {
   check.positiveInteger('maxHeldBytes', options.maxHeldBytes);
   check.positiveInteger('maxLaneMessages', options.maxLaneMessages);
   check.nonEmptyString('deadLetterTopic', options.deadLetterTopic);
+  check.durationMs('ackTimeoutMs', options.ackTimeoutMs, { minMs: MIN_ACK_TIMEOUT_MS });
+  check.function('ackTimeoutBackoff', options.ackTimeoutBackoff);
+  check.oneOf('delayedDelivery', options.delayedDelivery, ['client', 'broker', 'auto']);
   check.oneOf('deadLetter', options.deadLetter, DEAD_LETTER_CHOICES);
   if (options.deadLetterSubscription !== false)
     check.nonEmptyString('deadLetterSubscription', options.deadLetterSubscription);
@@ -127,9 +134,26 @@ function checkCombinations(options: HandlerOptions, check: OptionChecker): void 
       `"ordering: partition" cannot hold on a ${type} subscription, which spreads a partition over consumers; use type "failover"`,
     );
   }
+  checkAckTimeout(options, check);
   if (abandonAfterMs !== undefined && timeoutMs === undefined) {
     check.problem('"abandonAfterMs" says what follows a time limit; set "timeoutMs" too');
   }
+}
+
+/** It asks the broker back for what still runs, so it needs what `hold` needs, and must not come before the time limit. */
+function checkAckTimeout(options: HandlerOptions, check: OptionChecker): void {
+  const { type = 'shared', ordering = 'none', timeoutMs = 0, ackTimeoutMs, ackTimeoutBackoff } = options;
+  if (ackTimeoutMs === undefined) {
+    if (ackTimeoutBackoff !== undefined) check.problem('"ackTimeoutBackoff" adds to "ackTimeoutMs"; set that too');
+    return;
+  }
+  if (!redeliversSingly(type) || ordering !== 'none') {
+    check.problem(
+      `"ackTimeoutMs" would send messages again that exclusive and failover subscriptions and "ordering" must keep in place; use "timeoutMs"`,
+    );
+  }
+  if (ackTimeoutMs <= timeoutMs)
+    check.problem(`"ackTimeoutMs" must be above "timeoutMs", got ${ackTimeoutMs} and ${timeoutMs}`);
 }
 
 function checkTopicOptions(options: HandlerOptions, fullName: (name: string) => string, check: OptionChecker): void {

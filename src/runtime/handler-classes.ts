@@ -133,7 +133,7 @@ function methodDefinition(
   { source, options }: HandlerMethod,
   handle: (delivery: unknown) => unknown,
 ): HandlerDefinition {
-  const { payload, codec, subscription, ...own } = options;
+  const { payload, codec, subscription, batch, ...own } = options;
   const { subscription: classSubscription, ...shared } = defaults;
   return {
     kind: 'handler',
@@ -142,6 +142,7 @@ function methodDefinition(
     subscription: subscription ?? classSubscription ?? '',
     payload,
     codec,
+    batch,
     options: { ...shared, ...withoutAbsent(own), redelivery: merged(shared.redelivery, own.redelivery) },
     handle: handle as HandlerFunction<never>,
   };

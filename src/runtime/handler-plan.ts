@@ -1,6 +1,9 @@
 // A handler as the machine runs it: names full, defaults filled in, everything checked. The checks of all handlers
 // are collected, so that one ConfigurationError at start names them all.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { Backoff } from '../core/backoff.js';
+import type { BatchHandlerFunction, BatchLimits } from '../core/batch-handler.js';
+import { resolveBatchOptions } from '../core/batch-handler.js';
 import type { Codec } from '../core/codec.js';
 import { jsonCodec } from '../core/codec.js';
 import type { HandlerDefinition, HandlerFunction, HandlerOptions } from '../core/handler-definition.js';
@@ -14,6 +17,8 @@ import type { Ordering, SubscriptionSpec } from '../core/subscription-spec.js';
 import { redeliversSingly } from '../core/subscription-spec.js';
 import { isTopic } from '../core/topic.js';
 import { deadLetterTopicName, fullTopicName, retryTopicName } from '../core/topic-name.js';
+import type { Capability } from '../ports/transport.js';
+import { delaysInClient } from './delayed-delivery.js';
 
 /** How payloads of one topic are read. */
 export interface PayloadReader {
@@ -26,8 +31,14 @@ export interface HandlerPlan {
   readonly spec: SubscriptionSpec;
   /** By full topic name. */
   readonly readers: ReadonlyMap<string, PayloadReader>;
-  readonly handle: HandlerFunction<never>;
+  /** A BatchHandlerFunction where there is a `batch`. */
+  readonly handle: HandlerFunction<never> | BatchHandlerFunction<never>;
+  /** Runs at a time; of a batch handler, batches. */
   readonly concurrency: number;
+  /** Limits of a batch; undefined: the handler takes one delivery. */
+  readonly batch: BatchLimits | undefined;
+  /** Deliveries in the Dispatcher at a time, so that `concurrency` runs of full batches are possible. */
+  readonly maxInFlight: number;
   readonly ordering: Ordering;
   readonly policy: RedeliveryPolicy;
   readonly timeoutMs: number | undefined;
@@ -42,6 +53,10 @@ export interface HandlerPlan {
   readonly deadLetterTopic: (topic: string) => string;
   /** Where long waits are published to; undefined: they are held. */
   readonly retry: RetryPlan | undefined;
+  readonly ackTimeoutMs: number | undefined;
+  readonly ackTimeoutBackoff: Backoff | undefined;
+  /** Whether messages that are not to be delivered yet wait here. */
+  readonly delaysInClient: boolean;
   readonly maxHeld: number;
   readonly maxHeldBytes: number;
   readonly maxLaneMessages: number;
@@ -60,6 +75,7 @@ export interface PlanContext {
   /** From a name in code to a full topic name. @throws PulseworkError TOPIC_NAME_INVALID */
   readonly fullName: (name: string) => string;
   readonly redelivery: RedeliveryPolicyOptions | undefined;
+  readonly capabilities: ReadonlySet<Capability>;
   /** Unique per process, shown by the broker. */
   readonly consumerName: (handler: string) => string;
 }
@@ -80,6 +96,8 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
   const { options, subscription, name } = definition;
   const type = options.type ?? DEFAULT_HANDLER_OPTIONS.type;
   const concurrency = options.concurrency ?? (redeliversSingly(type) ? DEFAULT_HANDLER_OPTIONS.concurrency : 1);
+  const batch = definition.batch && resolveBatchOptions(definition.batch);
+  const maxInFlight = concurrency * (batch?.maxMessages ?? 1);
   const readers = readersOf(definition, context.fullName);
   const base = resolveRedeliveryPolicy(context.redelivery);
   const spec: SubscriptionSpec = {
@@ -87,7 +105,7 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     subscription,
     type,
     initialPosition: options.initialPosition ?? DEFAULT_HANDLER_OPTIONS.initialPosition,
-    prefetch: options.prefetch ?? concurrency,
+    prefetch: options.prefetch ?? maxInFlight,
     consumerName: context.consumerName(name),
   };
   return {
@@ -96,6 +114,8 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     readers,
     handle: definition.handle,
     concurrency,
+    batch,
+    maxInFlight,
     ordering: options.ordering ?? DEFAULT_HANDLER_OPTIONS.ordering,
     policy: resolveRedeliveryPolicy(options.redelivery, base),
     timeoutMs: options.timeoutMs,
@@ -108,6 +128,9 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     onDeadLetterRefused: refusalRule(options.onDeadLetterRefused, context.fullName),
     deadLetterTopic: deadLetterNames(options, subscription, context.fullName),
     retry: retryPlan(options.retryTopic, spec, context.fullName),
+    ackTimeoutMs: options.ackTimeoutMs,
+    ackTimeoutBackoff: options.ackTimeoutBackoff,
+    delaysInClient: delaysInClient(options.delayedDelivery ?? 'auto', type, context.capabilities),
     maxHeld: options.maxHeld ?? DEFAULT_HANDLER_OPTIONS.maxHeld,
     maxHeldBytes: options.maxHeldBytes ?? DEFAULT_HANDLER_OPTIONS.maxHeldBytes,
     maxLaneMessages: options.maxLaneMessages ?? DEFAULT_HANDLER_OPTIONS.maxLaneMessages,

@@ -6,9 +6,19 @@ import type { MessageProperties } from '../core/properties.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan } from './handler-plan.js';
 
+/** The call that several runs share. */
+export interface BatchRun {
+  /** Its slot is free again. False when another run of the same call has been counted for it. */
+  giveUp(): boolean;
+}
+
 export class HandlerRun {
   #controller: AbortController | undefined;
   #interruption: Error | undefined;
+  #phase: 'reading' | 'collecting' | 'running' | 'ended' = 'reading';
+  #batch: BatchRun | undefined;
+  /** Made when needed: most runs are of one delivery. */
+  #onCollecting: ((collecting: boolean) => void)[] | undefined;
 
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
@@ -19,6 +29,43 @@ export class HandlerRun {
   /** Why the run was told to end early; undefined while it was not. */
   get interruption(): Error | undefined {
     return this.#interruption;
+  }
+
+  /** Whether it waits for its batch to start: no time limit of a run counts meanwhile. */
+  get collecting(): boolean {
+    return this.#phase === 'collecting';
+  }
+
+  /** Whether the handler has it: before that, nothing can have been done for it. */
+  get begun(): boolean {
+    return this.#phase === 'running';
+  }
+
+  /** Calls `changed` when the wait for a batch begins and when it is over. */
+  whenCollecting(changed: (collecting: boolean) => void): void {
+    (this.#onCollecting ??= []).push(changed);
+  }
+
+  /** It waits for its batch. */
+  collect(): void {
+    this.#phase = 'collecting';
+    for (const changed of this.#onCollecting ?? []) changed(true);
+  }
+
+  /** The handler gets it now, alone or in a batch. */
+  begin(batch?: BatchRun): void {
+    this.#phase = 'running';
+    this.#batch = batch;
+    if (batch !== undefined) for (const changed of this.#onCollecting ?? []) changed(false);
+  }
+
+  end(): void {
+    this.#phase = 'ended';
+  }
+
+  /** Its slot is needed. False when another run of its batch has been counted for it. */
+  giveUp(): boolean {
+    return this.#batch?.giveUp() ?? true;
   }
 
   /** Tells the handler to end. The first reason stays. */
@@ -69,6 +116,11 @@ export class RunDelivery implements Delivery {
     this.correlationId = properties['pulsework-correlation-id'];
     this.#record = record;
     this.#run = run;
+  }
+
+  /** What the machine knows of a delivery that user code may have passed through. */
+  static partsOf(delivery: RunDelivery): { readonly record: DeliveryRecord; readonly run: HandlerRun } {
+    return { record: delivery.#record, run: delivery.#run };
   }
 
   get originId(): string {

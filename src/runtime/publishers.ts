@@ -3,6 +3,7 @@
 import { isClosed, isRefusedForGood, toError } from '../core/errors.js';
 import type { PublishRequest } from '../ports/plugin.js';
 import type { Publisher, Transport } from '../ports/transport.js';
+import { withDeliverAt } from './delayed-delivery.js';
 import type { PendingPublish } from './pending-settlement.js';
 import type { PluginHost } from './plugin-host.js';
 import type { PortCalls } from './port-calls.js';
@@ -87,7 +88,9 @@ export class Publishers {
     const publisher = await this.#publisher(topic, publish.initialSubscription);
     const sequenceId = (publish.sequenceId ??= publisher.nextSequenceId());
     try {
-      publish.receipt = await this.#calls.run(`publishing to ${topic}`, () => publisher.publish(message, sequenceId));
+      publish.receipt = await this.#calls.run(`publishing to ${topic}`, () =>
+        publisher.publish(withDeliverAt(message, this.#transport.capabilities), sequenceId),
+      );
     } catch (error) {
       if (isClosed(error)) this.#forget(topic, publish);
       throw error;

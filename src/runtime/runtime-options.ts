@@ -4,6 +4,7 @@ import { OptionChecker, seconds } from '../core/options.js';
 import type { RedeliveryPolicyOptions } from '../core/redelivery-policy.js';
 import { checkRedeliveryPolicy } from '../core/redelivery-policy.js';
 import { DEFAULT_NAMESPACE, namespaceProblem } from '../core/topic-name.js';
+import type { AttemptStore } from '../ports/attempt-store.js';
 import type { Clock } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
 import type { Plugin } from '../ports/plugin.js';
@@ -33,6 +34,11 @@ export interface RuntimeOptions {
   readonly logger?: Logger | undefined;
   /** @default none; settlements are logged in any case */
   readonly telemetry?: Telemetry | undefined;
+  /**
+   * Where attempts are written down, so that they are true across crashes and a message that kills its process becomes a
+   * dead letter, e.g. `fileAttemptStore({ path })`. @default none: after a crash `attempt` is a lower bound
+   */
+  readonly attemptStore?: AttemptStore | undefined;
   /** Milliseconds that `drain()` lets handlers finish; `Infinity` for no limit. @default 30 s */
   readonly drainDeadlineMs?: number | undefined;
   /** Milliseconds a call to the transport may take before it is repeated. @default 30 s */
@@ -53,6 +59,7 @@ export interface ResolvedRuntimeOptions {
   readonly plugins: readonly Plugin[];
   readonly logger: Logger;
   readonly telemetry: Telemetry | undefined;
+  readonly attemptStore: AttemptStore | undefined;
   readonly drainDeadlineMs: number;
   readonly callTimeoutMs: number;
   readonly duplicateWindowMs: number;
@@ -76,6 +83,7 @@ const OPTION_NAMES = [
   'plugins',
   'logger',
   'telemetry',
+  'attemptStore',
   'drainDeadlineMs',
   'callTimeoutMs',
   'duplicateWindowMs',
@@ -92,6 +100,7 @@ export function resolveRuntimeOptions(options: RuntimeOptions): ResolvedRuntimeO
     plugins: options.plugins ?? [],
     logger: safeLogger(options.logger ?? consoleLogger()),
     telemetry: options.telemetry,
+    attemptStore: options.attemptStore,
     drainDeadlineMs: options.drainDeadlineMs ?? DEFAULT_RUNTIME_OPTIONS.drainDeadlineMs,
     callTimeoutMs: options.callTimeoutMs ?? DEFAULT_RUNTIME_OPTIONS.callTimeoutMs,
     duplicateWindowMs: options.duplicateWindowMs ?? DEFAULT_RUNTIME_OPTIONS.duplicateWindowMs,
@@ -113,6 +122,12 @@ export function runtimeOptionProblems(options: RuntimeOptions): readonly string[
   }
   check.methods('logger', options.logger, ['debug', 'info', 'warn', 'error'], 'e.g. consoleLogger()');
   check.methods('telemetry', options.telemetry, ['onSettled'], 'see the port Telemetry');
+  check.methods(
+    'attemptStore',
+    options.attemptStore,
+    ['open', 'find', 'begin', 'end', 'delete', 'close'],
+    'e.g. fileAttemptStore()',
+  );
   if (typeof options.resolve !== 'function') check.methods('resolve', options.resolve, ['resolve'], 'or a function');
   if (!Array.isArray(options.handlers) || options.handlers.length === 0)
     check.problem('"handlers" must list at least one handler');

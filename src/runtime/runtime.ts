@@ -3,6 +3,8 @@ import { ConfigurationError, PulseworkError, toError } from '../core/errors.js';
 import { OptionChecker } from '../core/options.js';
 import type { Topic } from '../core/topic.js';
 import type { Subscription } from '../ports/transport.js';
+import { explain, explainable } from './explain.js';
+import { startReport } from './explanation-text.js';
 import type { HandlerResolver } from './handler-classes.js';
 import { resolverOf } from './handler-classes.js';
 import { openSubscription } from './joined-subscription.js';
@@ -55,6 +57,7 @@ export class Runtime {
   private constructor(plan: StartPlan, resolver: HandlerResolver | undefined) {
     const { clock, callTimeoutMs, logger, transport } = plan.options;
     this.#plan = plan;
+    explainable(this, plan.plans, { recordsAttempts: plan.options.attemptStore !== undefined });
     this.#resolver = resolverOf(resolver);
     this.#calls = new PortCalls(clock, callTimeoutMs);
     this.#plugins = new PluginHost(plan.plugins, logger);
@@ -124,6 +127,7 @@ export class Runtime {
     this.#lifecycle.move('starting');
     try {
       await this.#bindClasses();
+      await this.#openAttemptStore();
       for (const plan of this.#plan.plans) await this.#open(plan);
       await this.#plugins.start();
     } catch (error) {
@@ -138,6 +142,8 @@ export class Runtime {
       transport: this.#plan.options.transport.name,
       handlers: this.#plan.plans.map(({ name }) => name),
     });
+    for (const handler of explain(this).handlers)
+      this.#plan.options.logger.info('handler started', startReport(handler));
   }
 
   async #bindClasses(): Promise<void> {
@@ -151,6 +157,18 @@ export class Runtime {
       }
     }
     if (problems.length > 0) throw new ConfigurationError(problems);
+  }
+
+  /** Before any subscription: what an earlier process left must be known when its messages arrive. */
+  async #openAttemptStore(): Promise<void> {
+    const { attemptStore: store, logger } = this.#plan.options;
+    if (store === undefined) return;
+    try {
+      const { records, suspects } = await this.#calls.run('opening the attempt store', () => store.open());
+      logger.info('attempt store opened', { store: store.name, records, suspects });
+    } catch (error) {
+      throw startFailed(`attempt store ${store.name}`, error);
+    }
   }
 
   async #open(plan: StartPlan['plans'][number]): Promise<void> {
@@ -230,6 +248,11 @@ export class Runtime {
     );
     await this.#closing('publishers', () => this.#publishers.close());
     await this.#closing('transport', () => this.#calls.run('closing the transport', () => transport.close()));
+    const { attemptStore } = this.#plan.options;
+    if (attemptStore !== undefined)
+      await this.#closing('attempt store', () =>
+        this.#calls.run('closing the attempt store', () => attemptStore.close()),
+      );
     await this.#closing('resolver', () => this.#calls.run('closing the resolver', () => this.#resolver.close()));
     await this.#closing('plugins', () => this.#calls.run('closing the plugins', () => this.#plugins.close()));
     this.#calls.close();

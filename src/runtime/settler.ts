@@ -24,11 +24,13 @@ import type { RetryLetterPublisher } from './retry-letter-publisher.js';
 import type { SettlementReporter } from './settlement-reporter.js';
 
 /**
- * What is left to do for the record. `settled`, `held` and `left` need nothing more here. `keep`: run it again in
+ * What is left to do for the record. `settled`, `held`, `republished` and `left` need nothing more here. `keep`: run it again in
  * place. `again`: the settlement's call failed; `resume` it.
  */
 export type Disposition =
   | { readonly kind: 'settled' | 'held' }
+  /** This copy is done; its letter carries `attempts` on. */
+  | { readonly kind: 'republished'; readonly attempts: number }
   | { readonly kind: 'left'; readonly fatal: Error | undefined }
   | { readonly kind: 'keep'; readonly delayMs: number; readonly outage: string | undefined }
   | { readonly kind: 'again'; readonly delayMs: number };
@@ -89,7 +91,7 @@ export class Settler {
     const fresh = { publishes: undefined, refused: false, failures: 0 };
     const pending = { outcome, settlement, startedMs: clock.now(), ...fresh };
     const disposition = await this.#republish(record, pending, settlement);
-    if (disposition.kind !== 'settled') registry.giveBack(record);
+    if (disposition.kind !== 'republished') registry.giveBack(record);
   }
 
   /** A copy of a message that was acknowledged a moment ago: the broker missed it, so it is told again. */
@@ -189,7 +191,11 @@ export class Settler {
   async #republish(record: DeliveryRecord, pending: PendingSettlement, settlement: Redeliver): Promise<Disposition> {
     const { retryLetters, reporter } = this.#options;
     const failure = await retryLetters.publish(record, settlement, pending);
-    if (failure === undefined) return this.#acknowledge(record, pending);
+    if (failure === undefined) {
+      const attempts = settlement.spendsAttempt ? record.attempt : record.attempt - 1;
+      const disposition = await this.#acknowledge(record, pending);
+      return disposition.kind === 'settled' ? { kind: 'republished', attempts } : disposition;
+    }
     if (failure.kind === 'passing')
       return this.#again(record, pending, 'publishing the retry letter', failure.error, REPEAT_BACKOFF);
     reporter.callFailed('publishing the retry letter', record.message.id, failure.error, undefined);
@@ -206,8 +212,9 @@ export class Settler {
     if (settlement.spendsAttempt) record.history = afterFailure(record.history, record.attempt, clock.now());
     record.probes = settlement.outage === undefined ? 0 : record.probes + 1;
     record.pending = undefined;
+    record.dueMs = clock.now() + delayMs;
     if (settlement.strategy === 'local') return { kind: 'keep', delayMs, outage: settlement.outage };
-    registry.hold(record, clock.now() + delayMs);
+    registry.hold(record, record.dueMs);
     return HELD;
   }
 

@@ -4,10 +4,11 @@ import { ConfigurationError } from '../core/errors.js';
 import type { HandlerDefinition } from '../core/handler-definition.js';
 import { OptionChecker } from '../core/options.js';
 import type { Plugin } from '../ports/plugin.js';
+import type { Transport } from '../ports/transport.js';
 import { handlerProblems } from './handler-checks.js';
 import type { ClassHandlers } from './handler-classes.js';
 import { readHandlerClass } from './handler-classes.js';
-import type { HandlerPlan } from './handler-plan.js';
+import type { HandlerPlan, PlanContext } from './handler-plan.js';
 import { checkConflicts, checkLetterLoops, checkNames, planHandler, topicResolver } from './handler-plan.js';
 import { orderPlugins } from './plugin-order.js';
 import type { ResolvedRuntimeOptions, RuntimeOptions } from './runtime-options.js';
@@ -33,27 +34,47 @@ export function planStart(given: RuntimeOptions): StartPlan {
   const options = resolveRuntimeOptions(given);
   const problems = [...ownProblems];
   const fullName = topicResolver(options.topics, options.namespace);
-  const { definitions, classes } = collectHandlers(given, problems);
-  const { environment } = options;
+  const { environment, redelivery } = options;
   const suffix = Math.floor(environment.random() * 0x7fffffff).toString(36);
   const consumerName = (handler: string): string => `${handler}@${environment.host}:${environment.processId}-${suffix}`;
-  const plans: HandlerPlan[] = [];
-  for (const definition of definitions) {
-    const own = handlerProblems(definition, fullName, options.transport);
-    problems.push(...own);
-    // One with problems has no plan; the others are still checked against each other.
-    if (own.length === 0)
-      plans.push(planHandler(definition, { fullName, redelivery: options.redelivery, consumerName }));
-  }
-  problems.push(...problemsTogether(plans));
+  const hasResolver = given.resolve !== undefined;
+  const context = { fullName, redelivery, transport, consumerName, hasResolver };
+  const { plans, classes, problems: handlersProblems } = planHandlers(handlers, context);
+  problems.push(...handlersProblems);
   const { ordered, problems: pluginProblems } = orderPlugins(options.plugins);
   problems.push(...pluginProblems);
   if (problems.length > 0) throw new ConfigurationError(problems);
   return { options, plans, classes, plugins: ordered, fullName };
 }
 
+/** What handlers are planned with; `PlanContext` says what for. */
+export interface HandlersContext extends Omit<PlanContext, 'capabilities'> {
+  readonly transport: Pick<Transport, 'name' | 'capabilities'>;
+  /** Whether somebody else makes the instances of classes. */
+  readonly hasResolver: boolean;
+}
+
+/** The plans of all handlers that nothing is wrong with, and what is wrong with the others. */
+export function planHandlers(
+  handlers: RuntimeOptions['handlers'],
+  { transport, hasResolver, ...context }: HandlersContext,
+): Pick<StartPlan, 'plans' | 'classes'> & { readonly problems: readonly string[] } {
+  const problems: string[] = [];
+  const { definitions, classes } = collectHandlers(handlers, hasResolver, problems);
+  const plans: HandlerPlan[] = [];
+  for (const definition of definitions) {
+    const own = handlerProblems(definition, context.fullName, transport);
+    problems.push(...own);
+    // One with problems has no plan; the others are still checked against each other.
+    if (own.length === 0) plans.push(planHandler(definition, { ...context, capabilities: transport.capabilities }));
+  }
+  problems.push(...problemsTogether(plans));
+  return { plans, classes, problems };
+}
+
 function collectHandlers(
-  { handlers, resolve }: RuntimeOptions,
+  handlers: RuntimeOptions['handlers'],
+  hasResolver: boolean,
   problems: string[],
 ): { definitions: HandlerDefinition[]; classes: ClassHandlers[] } {
   const definitions: HandlerDefinition[] = [];
@@ -63,7 +84,7 @@ function collectHandlers(
       definitions.push(handler);
       continue;
     }
-    const read = readHandlerClass(handler, resolve !== undefined);
+    const read = readHandlerClass(handler, hasResolver);
     problems.push(...read.problems);
     if (read.handlers === undefined) continue;
     classes.push(read.handlers);

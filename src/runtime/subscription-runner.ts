@@ -3,7 +3,9 @@ import { isClosed } from '../core/errors.js';
 import type { Subscription } from '../ports/transport.js';
 import { ConsumerLoop } from './consumer-loop.js';
 import { DeadLetterPublisher } from './dead-letter-publisher.js';
+import { AckTimeoutTracker } from '../redelivery/ack-timeout-tracker.js';
 import { DeliveryRegistry } from './delivery-registry.js';
+import { DeliveryRunner } from './delivery-runner.js';
 import { Dispatcher } from './dispatcher.js';
 import { FollowUps } from './follow-ups.js';
 import type { HandlerPlan } from './handler-plan.js';
@@ -13,6 +15,7 @@ import type { PluginHost } from './plugin-host.js';
 import type { PortCalls } from './port-calls.js';
 import type { Publishers } from './publishers.js';
 import type { ResolvedRuntimeOptions } from './runtime-options.js';
+import { RecordedRuns } from './recorded-runs.js';
 import { RetryLetterPublisher } from './retry-letter-publisher.js';
 import { SettlementReporter } from './settlement-reporter.js';
 import { Settler } from './settler.js';
@@ -38,6 +41,7 @@ export class SubscriptionRunner {
   readonly #outage: Outage;
   readonly #loop: ConsumerLoop;
   readonly #calls: PortCalls;
+  readonly #ackTimeouts: AckTimeoutTracker | undefined;
   #drained: Promise<void> | undefined;
 
   constructor(plan: HandlerPlan, subscription: Subscription, context: RunnerContext) {
@@ -84,7 +88,21 @@ export class SubscriptionRunner {
       random: environment.random,
       heldFull: () => this.#loop.full,
     });
-    const parts = { registry: this.#registry, dispatcher: this.#dispatcher, pauses: this.pauses, outage: this.#outage };
+    this.#ackTimeouts = this.#newAckTimeouts(context);
+    const { attemptStore: store } = options;
+    const registry = this.#registry;
+    const runner = new DeliveryRunner({
+      plan,
+      registry,
+      dispatcher: this.#dispatcher,
+      settler,
+      ackTimeouts: this.#ackTimeouts,
+      recordedRuns: store && new RecordedRuns({ store, plan, calls, clock, logger }),
+      clock,
+      logger,
+      onOutcome: (record, outcome) => this.#outage.probed(record, outcome),
+    });
+    const parts = { registry, runner, pauses: this.pauses, outage: this.#outage };
     this.#loop = new ConsumerLoop({ plan, subscription, ...parts, settler, clock, logger, onFatal });
   }
 
@@ -120,7 +138,9 @@ export class SubscriptionRunner {
 
   /** Takes no more; resolves when nothing runs and nothing is being settled. */
   drain(): Promise<void> {
-    return (this.#drained ??= this.#loop.drain());
+    this.#drained ??= this.#loop.drain();
+    this.#dispatcher.flush();
+    return this.#drained;
   }
 
   /** Tells running handlers to end, with `reason` on their signals. */
@@ -133,7 +153,31 @@ export class SubscriptionRunner {
     this.#loop.end();
     this.#dispatcher.close();
     this.#registry.close();
+    this.#ackTimeouts?.close();
     await this.#calls.run(`closing subscription ${this.plan.spec.subscription}`, () => this.#subscription.close());
+  }
+
+  #newAckTimeouts({ options }: RunnerContext): AckTimeoutTracker | undefined {
+    const { ackTimeoutMs: timeoutMs, ackTimeoutBackoff: backoff, name: handler } = this.plan;
+    if (timeoutMs === undefined) return undefined;
+    const { clock, logger, environment } = options;
+    return new AckTimeoutTracker({
+      clock,
+      timeoutMs,
+      backoff,
+      random: environment.random,
+      redeliver: async (ids) => {
+        logger.warn('a run exceeds the ack timeout; the message is asked back and the run goes on', {
+          handler,
+          deliveries: ids.length,
+          ackTimeoutMs: timeoutMs,
+        });
+        for (const id of ids) this.#registry.askedBack(id);
+        await this.#redeliver(ids);
+      },
+      onRequestFailed: (error) => logger.warn('asking for redelivery failed; it is asked again', { handler, error }),
+      onBackoffFailed: (error) => logger.error('the ack timeout backoff failed; nothing was added', { handler, error }),
+    });
   }
 
   async #redeliver(ids: Parameters<Subscription['redeliver']>[0]): Promise<void> {

@@ -173,7 +173,7 @@ it.each(outcomeRows)('its table says of $name what settlementFor decides', ({ na
 
 function planOf(type?: SubscriptionType): HandlerPlan {
   const definition = defineHandler({ name: 'a', source: 't', subscription: 's', type, handle: () => success() });
-  return planHandler(definition, { fullName: (name) => name, redelivery: undefined, consumerName: (name) => name });
+  return planHandler(definition, { fullName: (name) => name, redelivery: undefined, capabilities: new Set(), consumerName: (name) => name });
 }
 
 it('its table of defaults says what the code does', () => {

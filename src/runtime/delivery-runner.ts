@@ -1,0 +1,113 @@
+// Takes one delivery from its run to its disposition: the run is written down where there is an AttemptStore, it is
+// watched by the ack timeout, the handler runs, and the Settler settles what it said. It never rejects.
+import { toError } from '../core/errors.js';
+import { formatMessageId } from '../core/message-id.js';
+import type { Outcome } from '../core/outcome.js';
+import type { Clock } from '../ports/clock.js';
+import type { Logger } from '../ports/logger.js';
+import type { AckTimeoutTracker } from '../redelivery/ack-timeout-tracker.js';
+import type { DeliveryRecord } from './delivery-record.js';
+import type { DeliveryRegistry } from './delivery-registry.js';
+import type { Dispatcher } from './dispatcher.js';
+import type { HandlerPlan } from './handler-plan.js';
+import type { RecordedRuns } from './recorded-runs.js';
+import type { Disposition, Settler } from './settler.js';
+
+/** After an error that no rule foresees: the message stays, and the log is not flooded. */
+const AFTER_FAULT_MS = 60_000;
+
+export interface DeliveryRunnerOptions {
+  readonly plan: HandlerPlan;
+  readonly registry: DeliveryRegistry;
+  readonly dispatcher: Dispatcher;
+  readonly settler: Settler;
+  /** Asks back what runs for too long; undefined without `ackTimeoutMs`. */
+  readonly ackTimeouts: AckTimeoutTracker | undefined;
+  /** Writes attempts down; undefined without an AttemptStore. */
+  readonly recordedRuns: RecordedRuns | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Called with what the handler said, before it is settled. */
+  readonly onOutcome: (record: DeliveryRecord, outcome: Outcome) => void;
+}
+
+export class DeliveryRunner {
+  readonly #options: DeliveryRunnerOptions;
+
+  constructor(options: DeliveryRunnerOptions) {
+    this.#options = options;
+  }
+
+  run(record: DeliveryRecord): Promise<Disposition> {
+    const { recordedRuns } = this.#options;
+    record.state = 'running';
+    const ending =
+      recordedRuns === undefined
+        ? this.#run(record)
+        : recordedRuns.run(
+            record,
+            () => this.#run(record),
+            (outcome) => this.#settle(record, outcome, this.#options.clock.now()),
+          );
+    return ending.catch((error: unknown) => this.#fault(error));
+  }
+
+  /** Goes on with a settlement whose call failed. */
+  resume(record: DeliveryRecord): Promise<Disposition> {
+    const { settler, recordedRuns } = this.#options;
+    record.state = 'running';
+    const ending = settler.resume(record);
+    const recorded = recordedRuns === undefined ? ending : recordedRuns.ending(record, ending);
+    return recorded.catch((error: unknown) => this.#fault(error));
+  }
+
+  #run(record: DeliveryRecord): Promise<Disposition> {
+    const { dispatcher, ackTimeouts, clock, plan } = this.#options;
+    let startedMs = clock.now();
+    const watched = record.message;
+    ackTimeouts?.add(watched);
+    // While it waits for its batch it does not run yet.
+    const onCollecting = (collecting: boolean): void => {
+      startedMs = clock.now();
+      if (collecting) ackTimeouts?.remove(watched.id);
+      else ackTimeouts?.add(watched);
+    };
+    try {
+      const outcome = dispatcher.run(record, plan.batch && onCollecting);
+      if (outcome instanceof Promise) {
+        return outcome
+          .finally(() => ackTimeouts?.remove(watched.id))
+          .then((ended) => this.#settle(record, ended, startedMs));
+      }
+      ackTimeouts?.remove(watched.id);
+      return this.#settle(record, outcome, startedMs);
+    } catch (error) {
+      return Promise.reject(toError(error));
+    }
+  }
+
+  #settle(record: DeliveryRecord, outcome: Outcome | undefined, startedMs: number): Promise<Disposition> {
+    const { settler, registry, logger, plan, onOutcome } = this.#options;
+    if (outcome !== undefined) {
+      onOutcome(record, outcome);
+      return settler.settle(record, outcome, startedMs);
+    }
+    // Interrupted by a drain: no outcome, no attempt spent.
+    logger.info('delivery given back: the drain interrupted its run', {
+      handler: plan.name,
+      messageId: formatMessageId(record.message.id),
+    });
+    registry.giveBack(record);
+    return Promise.resolve({ kind: 'left', fatal: undefined });
+  }
+
+  /** A bug of ours must cost time, not a message: it is kept and run again. */
+  #fault(error: unknown): Disposition {
+    const { logger, plan } = this.#options;
+    logger.error('settling failed in a way it must not; the message is kept', {
+      handler: plan.name,
+      error: toError(error),
+    });
+    return { kind: 'keep', delayMs: AFTER_FAULT_MS, outage: undefined };
+  }
+}
