@@ -26,6 +26,14 @@ export type PayloadOf<S> = S extends {
     ? PayloadOf<T>
     : unknown;
 
+/** Errors of these classes (subclasses included) mean that `dependency` is down. */
+export interface OutageRule {
+  readonly dependency: string;
+  readonly errors: readonly (abstract new (...args: never[]) => Error)[];
+  /** Milliseconds until it is probed first; then doubling up to a minute. @default 1 second */
+  readonly retryAfterMs?: number | undefined;
+}
+
 export type DelayedDelivery = 'client' | 'broker' | 'auto';
 
 /** `hold`: the message stays, and publishing is tried again with a long backoff. */
@@ -63,6 +71,11 @@ export interface HandlerOptions {
   readonly abandonAfterMs?: number | undefined;
   /** From thrown errors to outcomes, first match wins. @default every error is `retry` */
   readonly onError?: readonly ErrorRule[] | undefined;
+  /**
+   * Errors that mean that something this handler needs is down, where `onError` says nothing of them: they become
+   * `dependencyDown`. All subscriptions of the runtime whose rules name that dependency pause with it. @default none
+   */
+  readonly outage?: readonly OutageRule[] | undefined;
   /** Where this handler may send; sending elsewhere is a failed run. @default anywhere */
   readonly publishes?: readonly Topic<never>[] | undefined;
   /**
@@ -117,6 +130,7 @@ export const HANDLER_OPTION_NAMES = [
   'timeoutMs',
   'abandonAfterMs',
   'onError',
+  'outage',
   'publishes',
   'deadLetter',
   'deadLetterTopic',
@@ -145,8 +159,10 @@ export interface HandlerDefinitionOptions<S extends Source, P> extends HandlerOp
   readonly handle: HandlerFunction<P>;
 }
 
-export interface BatchHandlerDefinitionOptions<S extends Source, P>
-  extends Omit<HandlerDefinitionOptions<S, P>, 'batch' | 'handle'> {
+export interface BatchHandlerDefinitionOptions<S extends Source, P> extends Omit<
+  HandlerDefinitionOptions<S, P>,
+  'batch' | 'handle'
+> {
   /** Makes it a batch handler: `handle` gets a list of deliveries. With `ordering` at most one of each key or partition. */
   readonly batch: BatchOptions;
   readonly handle: BatchHandlerFunction<P>;

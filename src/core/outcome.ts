@@ -60,6 +60,8 @@ export interface DependencyDown extends Branded {
   readonly kind: 'dependency-down';
   readonly dependency: string;
   readonly retryAfterMs: number | undefined;
+  /** `key`: only this delivery's key (under `ordering`) waits. */
+  readonly scope: 'subscription' | 'key';
   readonly failure: Failure;
 }
 /** Stop the runtime: the delivery stays unsettled, the runtime drains and `closed` rejects. */
@@ -108,13 +110,22 @@ export function poison(reason: string | Error): Poison {
   return { [BRAND]: true, kind: 'poison', failure: failureOf(reason), cause: 'poison' };
 }
 
+export interface DependencyDownOptions {
+  /** Milliseconds until it is tried first; then doubling up to a minute. @default 1 second */
+  readonly retryAfterMs?: number | undefined;
+  /** @default that it is down */
+  readonly reason?: string | Error | undefined;
+  /**
+   * `key`: the dependency is down for this key alone (one customer's endpoint): only its lane waits. Needs `ordering`.
+   * @default 'subscription'
+   */
+  readonly scope?: 'subscription' | 'key' | undefined;
+}
+
 /** `dependency` cannot be reached. The subscription pauses and this delivery is tried again until it can. */
-export function dependencyDown(
-  dependency: string,
-  options: { readonly retryAfterMs?: number | undefined; readonly reason?: string | Error | undefined } = {},
-): DependencyDown {
-  const failure = failureOf(options.reason ?? `${dependency} is down`);
-  return { [BRAND]: true, kind: 'dependency-down', dependency, retryAfterMs: options.retryAfterMs, failure };
+export function dependencyDown(dependency: string, options: DependencyDownOptions = {}): DependencyDown {
+  const { retryAfterMs, scope = 'subscription', reason = `${dependency} is down` } = options;
+  return { [BRAND]: true, kind: 'dependency-down', dependency, retryAfterMs, scope, failure: failureOf(reason) };
 }
 
 /** Stop everything: the runtime drains, `runtime.closed` rejects with this reason. The delivery stays in the subscription. */
@@ -165,10 +176,12 @@ function valueProblem(outcome: Outcome): string | undefined {
         ? undefined
         : `defer() takes milliseconds of 0 or more or a valid Date, got ${describeValue(outcome.until)}`;
     case 'dependency-down': {
-      const { retryAfterMs = 0 } = outcome;
-      return isDelay(retryAfterMs)
+      const { retryAfterMs = 0, scope } = outcome;
+      if (!isDelay(retryAfterMs))
+        return `dependencyDown() takes "retryAfterMs" of 0 or more, got ${describeValue(retryAfterMs)}`;
+      return ['subscription', 'key'].includes(scope)
         ? undefined
-        : `dependencyDown() takes "retryAfterMs" of 0 or more, got ${describeValue(retryAfterMs)}`;
+        : `dependencyDown() takes "scope" of subscription or key, got ${describeValue(scope)}`;
     }
     case 'skip':
     case 'retry':

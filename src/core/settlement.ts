@@ -3,7 +3,7 @@
 import type { DeadLetterCause } from './dead-letter.js';
 import { MAX_DURATION_MS, minutes, seconds } from './options.js';
 import type { OutgoingMessage } from './message.js';
-import type { Defer, Failure, Outcome, Retry, RetryAfter } from './outcome.js';
+import type { Defer, DependencyDown, Failure, Outcome, Retry, RetryAfter } from './outcome.js';
 import type { RedeliveryPolicy } from './redelivery-policy.js';
 import { redeliveryDelayMs } from './redelivery-policy.js';
 import type { Ordering, SubscriptionType } from './subscription-spec.js';
@@ -21,6 +21,11 @@ export interface Acknowledge {
   readonly kind: 'acknowledge';
   readonly messages: readonly OutgoingMessage[];
 }
+export interface Outage {
+  readonly dependency: string;
+  readonly scope: 'subscription' | 'key';
+}
+
 /** Wait `delayMs`, then deliver to the handler again. */
 export interface Redeliver {
   readonly kind: 'redeliver';
@@ -28,8 +33,8 @@ export interface Redeliver {
   readonly delayMs: number;
   readonly spendsAttempt: boolean;
   readonly failure: Failure;
-  /** The dependency that is down: the subscription pauses until this delivery has succeeded as its probe. */
-  readonly outage: string | undefined;
+  /** What is down: the subscription, or the key, pauses until this delivery has succeeded as its probe. */
+  readonly outage: Outage | undefined;
 }
 /** Publish the dead letter, await its receipt, then acknowledge. */
 export interface DeadLetterSettlement {
@@ -93,7 +98,7 @@ export function settlementFor(outcome: Outcome, facts: SettlementFacts): Settlem
     case 'defer':
       return deferred(outcome, facts);
     case 'dependency-down':
-      return keep(outcome.failure, outcome.retryAfterMs ?? PROBE_MIN_MS, outcome.dependency);
+      return { ...keep(outcome.failure, outcome.retryAfterMs ?? PROBE_MIN_MS), outage: outageOf(outcome) };
     case 'poison':
       return givenUp(outcome.cause, outcome.failure, facts);
     case 'fatal':
@@ -143,12 +148,16 @@ export function longestHoldMs(type: SubscriptionType): number {
 
 /** Nothing failed, so the broker must not count it: kept here, or published again when that takes long. */
 function deferred({ until, failure }: Defer, facts: SettlementFacts): Redeliver {
-  const kept = keep(failure, deferMs(until, facts.now), undefined);
+  const kept = keep(failure, deferMs(until, facts.now));
   return isPublishedAgain(kept.delayMs, facts) ? { ...kept, strategy: 'republish' } : kept;
 }
 
-function keep(failure: Failure, delayMs: number, outage: string | undefined): Redeliver {
-  return { kind: 'redeliver', strategy: 'local', delayMs, spendsAttempt: false, failure, outage };
+function keep(failure: Failure, delayMs: number): Redeliver {
+  return { kind: 'redeliver', strategy: 'local', delayMs, spendsAttempt: false, failure, outage: undefined };
+}
+
+function outageOf({ dependency, scope }: DependencyDown): Outage {
+  return { dependency, scope };
 }
 
 function deferMs(until: number | Date, now: number): number {

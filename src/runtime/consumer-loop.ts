@@ -104,7 +104,8 @@ export class ConsumerLoop {
 
   /** Starts what may start: due records first, then new messages. Called whenever something changed. */
   pump(): void {
-    while (this.#running < this.#options.plan.maxInFlight && !this.#options.pauses.stopsRuns) {
+    const { outage, pauses } = this.#options;
+    while (this.#running < outage.maxInFlight && !pauses.stopsRuns) {
       const record = this.#nextReady();
       if (record === undefined) break;
       this.#run(record);
@@ -189,12 +190,11 @@ export class ConsumerLoop {
   }
 
   #mayReceive(): boolean {
-    if (this.#receiving || this.#draining || this.#ended || this.#running >= this.#options.plan.maxInFlight)
-      return false;
     const { pauses, outage } = this.#options;
+    if (this.#receiving || this.#draining || this.#ended || this.#running >= outage.maxInFlight) return false;
     pauses.set('held-full', this.#mustWait(pauses.has('held-full') ? RESUME_AT : 1));
     pauses.set('lane-full', this.#lanes.full);
-    return !pauses.any && !outage.open;
+    return !pauses.any;
   }
 
   /** Whether nothing new may come before something that waits has gone. What can be published again does not wait here. */
@@ -277,6 +277,7 @@ export class ConsumerLoop {
       case 'keep':
         record.dueMs = this.#options.clock.now() + disposition.delayMs;
         this.#keep(record, 'kept');
+        if (disposition.outage === undefined) return;
         return this.#options.outage.found(disposition.outage, record);
       case 'again':
         record.dueMs = this.#options.clock.now() + disposition.delayMs;
@@ -329,13 +330,13 @@ export class ConsumerLoop {
     this.#lanes.removeWaiting(isOfTopic);
     for (const record of this.#ready.filter(isOfTopic)) {
       this.#lanes.leave(record);
-      if (outage.isProbe(record)) outage.end();
+      outage.end(record);
     }
     this.#ready = this.#ready.filter((record) => !isOfTopic(record));
     for (const record of this.#kept.take(isOfTopic)) {
       registry.sleep(record);
       this.#leaveLane(record);
-      if (outage.isProbe(record)) outage.end();
+      outage.end(record);
     }
     registry.connectionLost(topic);
     this.pump();

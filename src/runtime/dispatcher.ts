@@ -5,7 +5,7 @@ import type { ErrorCode } from '../core/errors.js';
 import { PulseworkError, containRejection, describeValue, toError } from '../core/errors.js';
 import type { Delivery } from '../core/delivery.js';
 import type { Outcome } from '../core/outcome.js';
-import { isOutcome, outcomeProblem, retry, undecodable } from '../core/outcome.js';
+import { dependencyDown, isOutcome, outcomeProblem, retry, undecodable } from '../core/outcome.js';
 import type { Clock } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
 import { BatchCollector } from './batch-collector.js';
@@ -188,11 +188,17 @@ export class Dispatcher {
       const message = `handler ${JSON.stringify(this.#plan.name)} must return an outcome such as success(), got ${describeValue(result)}`;
       return retry(new PulseworkError('HANDLER_RETURNED_NO_OUTCOME', message));
     }
-    const problem = outcomeProblem(result);
+    const problem = outcomeProblem(result) ?? this.#scopeProblem(result);
     if (problem === undefined) return result;
     return retry(
       new PulseworkError('HANDLER_RETURNED_NO_OUTCOME', `handler ${JSON.stringify(this.#plan.name)}: ${problem}`),
     );
+  }
+
+  #scopeProblem(outcome: Outcome): string | undefined {
+    if (outcome.kind !== 'dependency-down' || outcome.scope === 'subscription' || this.#plan.ordering !== 'none')
+      return undefined;
+    return 'dependencyDown() with "scope: key" needs "ordering": without it nothing of the key would wait';
   }
 
   /** The first rule that matches the error decides; without one it is a retry. */
@@ -202,9 +208,10 @@ export class Dispatcher {
       retry(new PulseworkError('POLICY_FAILED', message, { cause }));
     try {
       const rule = this.#plan.onError.find(({ errorClass }) => error instanceof errorClass);
-      if (rule === undefined) return retry(error);
+      if (rule === undefined) return this.#outageOf(error) ?? retry(error);
       const outcome: unknown = rule.outcome(error as never);
-      if (isOutcome(outcome) && outcomeProblem(outcome) === undefined) return outcome;
+      if (isOutcome(outcome) && outcomeProblem(outcome) === undefined && this.#scopeProblem(outcome) === undefined)
+        return outcome;
       containRejection(outcome);
       return failed(
         `the onError rule for ${rule.errorClass.name} must return an outcome, got ${describeValue(outcome)}`,
@@ -213,6 +220,13 @@ export class Dispatcher {
     } catch (ruleError) {
       return failed(`an onError rule threw: ${toError(ruleError).message}`, error);
     }
+  }
+
+  /** What the handler's outage rules make of an error. */
+  #outageOf(error: Error): Outcome | undefined {
+    const rule = this.#plan.outage.find(({ errors }) => errors.some((errorClass) => error instanceof errorClass));
+    if (rule === undefined) return undefined;
+    return dependencyDown(rule.dependency, { retryAfterMs: rule.retryAfterMs, reason: error });
   }
 }
 

@@ -96,6 +96,7 @@ function checkOptions(options: HandlerOptions, check: OptionChecker): void {
   if (typeof options.retryTopic !== 'boolean') check.nonEmptyString('retryTopic', options.retryTopic);
   checkRedact(options.redact, check);
   checkErrorRules(options.onError, check);
+  checkOutageRules(options.outage, check);
 }
 
 function checkRefusalRule(rule: unknown, check: OptionChecker): void {
@@ -113,6 +114,21 @@ function checkErrorRules(rules: unknown, check: OptionChecker): void {
     const { errorClass, outcome } = (typeof rule === 'object' && rule !== null ? rule : {}) as Record<string, unknown>;
     if (isErrorClass(errorClass) && typeof outcome === 'function') continue;
     check.problem(`"onError" takes results of on(ErrorClass, outcome), got ${describeValue(rule)}`);
+  }
+}
+
+function checkOutageRules(rules: unknown, check: OptionChecker): void {
+  if (rules === undefined) return;
+  if (!Array.isArray(rules))
+    return check.problem(`"outage" must be a list of { dependency, errors }, got ${describeValue(rules)}`);
+  for (const rule of rules as readonly unknown[]) {
+    if (!check.object('outage', rule)) continue;
+    check.unknownOptions(rule, ['dependency', 'errors', 'retryAfterMs'], 'outage.');
+    check.nonEmptyString('outage.dependency', rule['dependency'] ?? null);
+    check.durationMs('outage.retryAfterMs', rule['retryAfterMs']);
+    const errors: unknown = rule['errors'];
+    if (!Array.isArray(errors) || errors.length === 0 || !errors.every(isErrorClass))
+      check.problem(`"outage.errors" must be a list of error classes, got ${describeValue(errors)}`);
   }
 }
 

@@ -6,7 +6,7 @@ import type { BatchHandlerFunction, BatchLimits } from '../core/batch-handler.js
 import { resolveBatchOptions } from '../core/batch-handler.js';
 import type { Codec } from '../core/codec.js';
 import { jsonCodec } from '../core/codec.js';
-import type { HandlerDefinition, HandlerFunction, HandlerOptions } from '../core/handler-definition.js';
+import type { HandlerDefinition, HandlerFunction, HandlerOptions, OutageRule } from '../core/handler-definition.js';
 import type { ErrorRule } from '../core/outcome.js';
 import type { OptionChecker } from '../core/options.js';
 import type { Redact } from '../core/redaction.js';
@@ -44,6 +44,7 @@ export interface HandlerPlan {
   readonly timeoutMs: number | undefined;
   readonly abandonAfterMs: number;
   readonly onError: readonly ErrorRule[];
+  readonly outage: readonly OutageRule[];
   /** Full names of the topics this handler may send to; undefined: anywhere. */
   readonly publishes: ReadonlySet<string> | undefined;
   readonly deadLetter: DeadLetterChoice;
@@ -121,6 +122,7 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     timeoutMs: options.timeoutMs,
     abandonAfterMs: options.abandonAfterMs ?? options.timeoutMs ?? 0,
     onError: options.onError ?? [],
+    outage: options.outage ?? [],
     publishes: options.publishes && new Set(options.publishes.map((topic) => context.fullName(topic.name))),
     deadLetter: options.deadLetter ?? DEFAULT_HANDLER_OPTIONS.deadLetter,
     deadLetterSubscription:

@@ -8,6 +8,7 @@ import { startReport } from './explanation-text.js';
 import type { HandlerResolver } from './handler-classes.js';
 import { resolverOf } from './handler-classes.js';
 import { openSubscription } from './joined-subscription.js';
+import { Dependencies } from './dependencies.js';
 import { Lifecycle } from './lifecycle.js';
 import type { RuntimeState } from './lifecycle.js';
 import { PluginHost } from './plugin-host.js';
@@ -49,6 +50,7 @@ export class Runtime {
   readonly #calls: PortCalls;
   readonly #plugins: PluginHost;
   readonly #publishers: Publishers;
+  readonly #dependencies = new Dependencies();
   readonly #runners: SubscriptionRunner[] = [];
   #settleClosed!: { resolve: () => void; reject: (error: Error) => void };
   #draining: Promise<DrainReport> | undefined;
@@ -180,7 +182,8 @@ export class Runtime {
         `opening ${what}`,
         () => (opening = openSubscription(options.transport, plan)),
       );
-      const shared = { options, plugins: this.#plugins, publishers: this.#publishers, calls: this.#calls, fullName };
+      const parts = { plugins: this.#plugins, publishers: this.#publishers, calls: this.#calls };
+      const shared = { options, ...parts, dependencies: this.#dependencies, fullName };
       this.#runners.push(
         new SubscriptionRunner(plan, subscription, { ...shared, onFatal: (error) => this.#stopFor(plan.name, error) }),
       );

@@ -213,7 +213,11 @@ export class Settler {
     record.probes = settlement.outage === undefined ? 0 : record.probes + 1;
     record.pending = undefined;
     record.dueMs = clock.now() + delayMs;
-    if (settlement.strategy === 'local') return { kind: 'keep', delayMs, outage: settlement.outage };
+    if (settlement.strategy === 'local') {
+      const { outage } = settlement;
+      // Of a key alone the lane waits behind this delivery anyway.
+      return { kind: 'keep', delayMs, outage: outage?.scope === 'subscription' ? outage.dependency : undefined };
+    }
     registry.hold(record, record.dueMs);
     return HELD;
   }

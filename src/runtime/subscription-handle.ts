@@ -10,8 +10,8 @@ export interface SubscriptionHealth {
   readonly state: 'running' | 'paused' | 'degraded' | 'draining';
   readonly reason: string | undefined;
   readonly pausedBy: readonly PauseReason[];
-  /** The dependency that a handler reported as down. */
-  readonly dependencyDown: string | undefined;
+  /** Dependencies of the handler that are down, whichever subscription found out. */
+  readonly dependenciesDown: readonly string[];
   /** Runs of the handler going on now. */
   readonly running: number;
   /** Entries whose id waits, unacknowledged, for a due time. */

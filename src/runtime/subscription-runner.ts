@@ -4,6 +4,7 @@ import type { Subscription } from '../ports/transport.js';
 import { ConsumerLoop } from './consumer-loop.js';
 import { DeadLetterPublisher } from './dead-letter-publisher.js';
 import { AckTimeoutTracker } from '../redelivery/ack-timeout-tracker.js';
+import type { Dependencies } from './dependencies.js';
 import { DeliveryRegistry } from './delivery-registry.js';
 import { DeliveryRunner } from './delivery-runner.js';
 import { Dispatcher } from './dispatcher.js';
@@ -27,6 +28,7 @@ export interface RunnerContext {
   readonly plugins: PluginHost;
   readonly publishers: Publishers;
   readonly calls: PortCalls;
+  readonly dependencies: Dependencies;
   readonly fullName: (name: string) => string;
   readonly onFatal: (error: Error) => void;
 }
@@ -45,13 +47,19 @@ export class SubscriptionRunner {
   #drained: Promise<void> | undefined;
 
   constructor(plan: HandlerPlan, subscription: Subscription, context: RunnerContext) {
-    const { options, plugins, publishers, calls, fullName, onFatal } = context;
+    const { options, plugins, publishers, calls, dependencies, fullName, onFatal } = context;
     const { clock, logger, environment, telemetry, transport, duplicateWindowMs } = options;
     this.plan = plan;
     this.#subscription = subscription;
     this.#calls = calls;
     this.pauses = new Pauses(plan.name, logger, subscription);
-    this.#outage = new Outage(this.pauses);
+    this.#outage = new Outage({
+      pauses: this.pauses,
+      dependencies,
+      names: plan.outage.map(({ dependency }) => dependency),
+      maxInFlight: plan.maxInFlight,
+      onBack: () => this.#loop.pump(),
+    });
     this.#registry = new DeliveryRegistry({
       clock,
       duplicateWindowMs,
@@ -129,7 +137,7 @@ export class SubscriptionRunner {
       state: this.#drained === undefined ? working : 'draining',
       reason,
       pausedBy,
-      dependencyDown: this.#outage.dependency,
+      dependenciesDown: this.#outage.down,
       running: this.#loop.running,
       held: this.#registry.heldCount,
       kept: this.#loop.kept,

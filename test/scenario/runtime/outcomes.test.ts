@@ -223,7 +223,7 @@ describe('dependencyDown', () => {
     expect(runtime.subscription('billing', 'orders').health()).toMatchObject({
       state: 'paused',
       pausedBy: ['outage'],
-      dependencyDown: 'ledger',
+      dependenciesDown: ['ledger'],
     });
     down = false;
     await world.clock.advanceBy(seconds(4));

@@ -37,7 +37,7 @@ function shown(settlement: Settlement): string {
   if (settlement.kind === 'leave') return 'leave';
   if (settlement.kind !== 'redeliver') return `${settlement.kind} ${settlement.cause}`;
   const spends = settlement.spendsAttempt ? 'spends' : 'free';
-  const outage = settlement.outage === undefined ? '' : ` outage ${settlement.outage}`;
+  const outage = settlement.outage === undefined ? '' : ` outage ${settlement.outage.dependency}`;
   return `redeliver ${settlement.strategy} ${settlement.delayMs} ms ${spends}${outage}`;
 }
 

@@ -33,6 +33,7 @@ const everyOption = {
   timeoutMs: 100,
   abandonAfterMs: 200,
   onError: [on(RangeError, poison)],
+  outage: [{ dependency: 'bank', errors: [TypeError] }],
   publishes: [refunds],
   deadLetter: 'block',
   deadLetterTopic: 'graveyard',
@@ -84,6 +85,10 @@ class Billing {
   everyOption(): Outcome {
     return success();
   }
+  @Subscribe(orders, { batch: { maxMessages: 7 } })
+  batch(all: readonly Delivery<Order>[]): Outcome[] {
+    return all.map(() => success());
+  }
 }
 
 const handle = (): Outcome => success();
@@ -111,6 +116,7 @@ const defined: readonly HandlerDefinition[] = [
   }),
   defineHandler({ name: 'Billing.ownSubscription', subscription: 'own', source: orders, handle }),
   defineHandler({ name: 'Billing.everyOption', subscription, source: orders, handle, ...everyOption }),
+  defineHandler({ name: 'Billing.batch', subscription, source: orders, handle, batch: { maxMessages: 7 } }),
 ];
 
 /** The runtime's own definitions of a decorated class, running on `instance`. */
