@@ -15,6 +15,7 @@ export default defineConfig({
       { find: /^pulsework\/inversify$/, replacement: at('./decorators/inversify.ts') },
       { find: /^pulsework\/embedded$/, replacement: at('./src/embedded.ts') },
       { find: /^pulsework\/wire$/, replacement: at('./src/wire.ts') },
+      { find: /^pulsework\/file$/, replacement: at('./src/file.ts') },
       { find: /^pulsework\/testing$/, replacement: at('./src/testing.ts') },
     ],
   },

@@ -28,7 +28,7 @@ export type { EntryPosition, MessageId } from './core/message-id.js';
 export { deadLetterTopicName, fullTopicName, retryTopicName } from './core/topic-name.js';
 
 // handlers
-export type { BatchHandlerFunction, BatchOptions, BatchOutcome } from './core/batch-handler.js';
+export type { BatchHandlerFunction, BatchLimits, BatchOptions, BatchOutcome } from './core/batch-handler.js';
 export { HANDLER_CLASS, defineHandler } from './core/handler-definition.js';
 export type {
   BatchHandlerDefinitionOptions,

@@ -1,5 +1,6 @@
 // What a handler says about a delivery. The runtime decides what follows (settlement.ts); nothing here acts.
 // The union is closed and branded: an object that only looks like an Outcome is refused by compiler and runtime.
+import type { Backoff } from './backoff.js';
 import type { DeadLetterCause } from './dead-letter.js';
 import { describeValue, toError } from './errors.js';
 import { errorMessage, errorName } from './failure-report.js';
@@ -35,6 +36,8 @@ export interface Retry extends Branded {
   readonly failure: Failure;
   /** The dead letter's cause should this be the last attempt; `redeliveries-exhausted` unless the runtime knows better. */
   readonly cause: DeadLetterCause;
+  /** In place of the policy's, for this failure. */
+  readonly backoff: Backoff | undefined;
 }
 /** Failed, and known when to try again: `delayMs` is a floor. Spends an attempt. */
 export interface RetryAfter extends Branded {
@@ -85,14 +88,21 @@ export function skip(reason: string): Skip {
   return { [BRAND]: true, kind: 'skip', failure: failureOf(reason) };
 }
 
+export interface RetryOptions {
+  /**
+   * In place of the redelivery policy's: with `onError: [on(GatewayBusy, (error) => retry(error, { backoff }))]` a class of
+   * errors has a backoff of its own. @default the policy's
+   */
+  readonly backoff?: Backoff | undefined;
+}
+
 /** Failed, may work later. The handler's redelivery policy decides when; after `maxDeliveries` it is a dead letter. */
-export function retry(reason?: string | Error): Retry {
-  return {
-    [BRAND]: true,
-    kind: 'retry',
-    failure: failureOf(reason ?? 'retry requested'),
-    cause: 'redeliveries-exhausted',
-  };
+export function retry(reason?: string | Error, options: RetryOptions = {}): Retry {
+  return retryWith(failureOf(reason ?? 'retry requested'), 'redeliveries-exhausted', options.backoff);
+}
+
+function retryWith(failure: Failure, cause: DeadLetterCause, backoff?: Backoff): Retry {
+  return { [BRAND]: true, kind: 'retry', failure, cause, backoff };
 }
 
 /** Failed, and the handler knows when it may work. @param delayMs milliseconds, 0 or more. */
@@ -146,7 +156,7 @@ export function processDied(attempts: number, deaths: number): Poison {
 
 /** A run whose follow-up message was refused for good: a failed run with its own cause. @internal */
 export function publishRefused(error: Error): Retry {
-  return { [BRAND]: true, kind: 'retry', failure: failureOf(error), cause: 'publish-refused' };
+  return retryWith(failureOf(error), 'publish-refused');
 }
 
 /** Whether a value was made by one of the functions above (also by another copy of this package). */
@@ -183,8 +193,11 @@ function valueProblem(outcome: Outcome): string | undefined {
         ? undefined
         : `dependencyDown() takes "scope" of subscription or key, got ${describeValue(scope)}`;
     }
-    case 'skip':
     case 'retry':
+      return outcome.backoff === undefined || typeof outcome.backoff === 'function'
+        ? undefined
+        : `retry() takes "backoff" of exponentialBackoff() and the like, got ${describeValue(outcome.backoff)}`;
+    case 'skip':
     case 'poison':
     case 'fatal':
       return undefined;

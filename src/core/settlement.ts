@@ -119,9 +119,13 @@ function failedRun(outcome: Retry | RetryAfter, facts: SettlementFacts): Settlem
     return givenUp(outcome.kind === 'retry' ? outcome.cause : 'redeliveries-exhausted', failure, facts);
   }
   const delayMs =
-    outcome.kind === 'retry-after' ? outcome.delayMs : redeliveryDelayMs(facts.policy, facts.attempt, facts.random);
+    outcome.kind === 'retry-after' ? outcome.delayMs : redeliveryDelayMs(policyOf(outcome, facts), facts.attempt, facts.random);
   const strategy = redeliveryStrategy(delayMs, facts);
   return { kind: 'redeliver', strategy, delayMs, spendsAttempt: true, failure, outage: undefined };
+}
+
+function policyOf({ backoff }: Retry, { policy }: SettlementFacts): RedeliveryPolicy {
+  return backoff === undefined ? policy : { ...policy, backoff };
 }
 
 function givenUp(cause: DeadLetterCause, failure: Failure, { deadLetter }: SettlementFacts): Settlement {

@@ -123,7 +123,8 @@ export class Settler {
       return settlementFor(outcome, facts);
     } catch (error) {
       reporter.policyFailed(record, toError(error));
-      return settlementFor(outcome, { ...facts, policy: { ...policy, backoff: DEFAULT_REDELIVERY_POLICY.backoff } });
+      const sound = { ...policy, backoff: DEFAULT_REDELIVERY_POLICY.backoff };
+      return settlementFor(withoutBackoff(outcome), { ...facts, policy: sound });
     }
   }
 
@@ -252,4 +253,9 @@ export class Settler {
     reporter.callFailed(call, record.message.id, error, delayMs);
     return { kind: 'again', delayMs };
   }
+}
+
+/** Its own backoff may be what failed. */
+function withoutBackoff(outcome: Outcome): Outcome {
+  return outcome.kind === 'retry' ? { ...outcome, backoff: undefined } : outcome;
 }

@@ -125,6 +125,17 @@ describe('failed runs', () => {
   });
 });
 
+describe('a retry with a backoff of its own', () => {
+  it('waits by that, not by the policy', () => {
+    const outcome = retry('busy', { backoff: (redeliveries) => 7 * (redeliveries + 1) });
+    expect(shown(settlementFor(outcome, facts({ attempt: 2 })))).toBe('redeliver hold 14 ms spends');
+  });
+
+  it('that gives no delay is a policy that failed', () => {
+    expect(() => settlementFor(retry('busy', { backoff: () => -1 }), facts())).toThrow(/a backoff must give/);
+  });
+});
+
 describe('the strategy', () => {
   it.each([
     ['shared', 'none', 'hold'],
