@@ -1,6 +1,8 @@
 // Entry point `pulsework/testing`: what tests of services and of transports need.
 export { FakeClock, settlePromises } from './testing/fake-clock.js';
 export { FAULTS, FaultyTransport } from './testing/faulty-transport.js';
+export { CrashWorld } from './testing/crash-world.js';
+export type { Cut, StartService } from './testing/crash-world.js';
 export type { CountedCall, Fault, FaultPlan } from './testing/faulty-transport.js';
 export { conformanceCases, runConformanceCase } from './testing/transport-conformance.js';
 export { missingFor } from './testing/conformance/conformance-case.js';

@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { PulseworkError, Runtime, consoleLogger } from 'pulsework';
-import { embedded } from 'pulsework/embedded';
+import { topics, transport } from '../broker.js';
 import { InputError, linesOf, openInput } from './input.js';
 import { Journal } from './journal.js';
 import { orderLines } from './orders.js';
@@ -17,7 +17,8 @@ async function main(path: string): Promise<void> {
   const input = await openInput(path);
   const journal = new Journal();
   const runtime = await Runtime.start({
-    transport: embedded(),
+    transport, // embedded, or the broker that PULSAR_URL names
+    topics,
     handlers: [Billing, Bookkeeping, DeadLetterDesk],
     plugins: [journal],
     // The summary tells the story; a service leaves this out and gets one line of JSON per retry and per dead letter.

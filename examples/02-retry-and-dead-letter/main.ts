@@ -1,14 +1,24 @@
 // What becomes of a message that fails: errors mapped to outcomes, the schedule of attempts, and everything that a dead
 // letter says about why it is one.
-import { bytesCodec, Runtime, consoleLogger, deadLetterTopicName, defineHandler, success, topic } from 'pulsework';
+import {
+  bytesCodec,
+  Runtime,
+  consoleLogger,
+  deadLetterTopicName,
+  defineHandler,
+  explain,
+  success,
+  topic,
+} from 'pulsework';
 import type { Delivery, SettlementReport } from 'pulsework';
-import { embedded } from 'pulsework/embedded';
+import { topics, transport } from '../broker.js';
 import { Attempts } from './attempts.js';
 import { Billing, Mailing, mails, payments } from './services.js';
 
 /** Properties whose values no two runs share, and why. They are there; only their values are not printed. */
 const VARYING: Readonly<Record<string, string>> = {
   ORIGIN_MESSAGE_ID: 'given by the broker',
+  REAL_TOPIC: 'the full name of the topic',
   'pulsework-first-failure-time': 'a time',
   'pulsework-last-failure-time': 'a time',
   'pulsework-host': 'the name of this machine',
@@ -31,9 +41,13 @@ const deadLetterDesk = defineHandler({
   },
 });
 
+// Needs no broker. Without `topics` its names are those of the code, whatever broker this runs on.
+console.log(`${explain([Mailing]).text}\n`);
+
 const attempts = new Attempts();
 const runtime = await Runtime.start({
-  transport: embedded(),
+  transport, // embedded, or the broker that PULSAR_URL names
+  topics,
   handlers: [Billing, Mailing, deadLetterDesk],
   plugins: [attempts],
   logger: consoleLogger({ level: 'silent' }),

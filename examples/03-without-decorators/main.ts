@@ -2,8 +2,8 @@
 // of them has to wait for its next attempt. Other accounts go on meanwhile.
 import { Runtime, consoleLogger, defineHandler, fixedBackoff, retry, success, topic } from 'pulsework';
 import type { Delivery, Outcome } from 'pulsework';
-import { embedded } from 'pulsework/embedded';
 import { z } from 'zod';
+import { topics, transport } from '../broker.js';
 
 const Booking = z.object({ account: z.string(), step: z.int(), amountCents: z.int() });
 type Booking = z.infer<typeof Booking>;
@@ -36,7 +36,8 @@ const ledger = defineHandler({
 });
 
 const runtime = await Runtime.start({
-  transport: embedded(),
+  transport, // embedded, or the broker that PULSAR_URL names
+  topics,
   handlers: [ledger],
   logger: consoleLogger({ level: 'warn' }),
 });

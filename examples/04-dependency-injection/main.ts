@@ -4,8 +4,8 @@ import 'reflect-metadata';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Container } from 'inversify';
 import { Runtime, consoleLogger } from 'pulsework';
-import { embedded } from 'pulsework/embedded';
 import { inversifyResolver } from 'pulsework/inversify';
+import { topics, transport } from '../broker.js';
 import { DATABASE, Invoices, Invoicing, orders } from './services.js';
 import type { Database } from './services.js';
 
@@ -46,7 +46,8 @@ container
 container.bind(Invoices).toSelf().inSingletonScope();
 
 const runtime = await Runtime.start({
-  transport: embedded(),
+  transport, // embedded, or the broker that PULSAR_URL names
+  topics,
   // The class is not bound: the resolver binds it for the life of this runtime, in a container of its own.
   handlers: [Invoicing],
   resolve: inversifyResolver(container),

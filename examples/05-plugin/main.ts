@@ -1,8 +1,8 @@
 // Two plugins on one runtime: one around each run of a handler, one that observes settlements.
 import { setTimeout as wait } from 'node:timers/promises';
 import { Runtime, consoleLogger, defineHandler, fixedBackoff, poison, retry, skip, success, topic } from 'pulsework';
-import { embedded } from 'pulsework/embedded';
 import { z } from 'zod';
+import { topics, transport } from '../broker.js';
 import { HandlerTiming } from './handler-timing.js';
 import { OutcomeCounter } from './outcome-counter.js';
 
@@ -46,7 +46,8 @@ const counter = new OutcomeCounter(() => {
   if (open === 0) allEnded();
 });
 const runtime = await Runtime.start({
-  transport: embedded(),
+  transport, // embedded, or the broker that PULSAR_URL names
+  topics,
   handlers: HANDLERS,
   plugins: [timing, counter],
   logger: consoleLogger({ level: 'silent' }),

@@ -26,6 +26,11 @@ export type PayloadOf<S> = S extends {
     ? PayloadOf<T>
     : unknown;
 
+/** What `idempotent()` makes; the runtime knows it by its class. */
+export interface IdempotencyGuard {
+  around(...args: never[]): Promise<Outcome>;
+}
+
 /** Errors of these classes (subclasses included) mean that `dependency` is down. */
 export interface OutageRule {
   readonly dependency: string;
@@ -76,6 +81,8 @@ export interface HandlerOptions {
    * `dependencyDown`. All subscriptions of the runtime whose rules name that dependency pause with it. @default none
    */
   readonly outage?: readonly OutageRule[] | undefined;
+  /** Made by `idempotent()`: a message whose key was worked on already gets the outcome of that work. @default none */
+  readonly idempotent?: IdempotencyGuard | undefined;
   /** Where this handler may send; sending elsewhere is a failed run. @default anywhere */
   readonly publishes?: readonly Topic<never>[] | undefined;
   /**
@@ -131,6 +138,7 @@ export const HANDLER_OPTION_NAMES = [
   'abandonAfterMs',
   'onError',
   'outage',
+  'idempotent',
   'publishes',
   'deadLetter',
   'deadLetterTopic',
@@ -188,6 +196,24 @@ export interface HandlerDefinition {
   readonly handle: HandlerFunction<never> | BatchHandlerFunction<never>;
 }
 
+/** Declares a batch handler whose source is a name or a pattern, with a schema. */
+export function defineHandler<Schema extends StandardSchemaV1>(
+  options: BatchHandlerDefinitionOptions<string | { readonly pattern: RegExp }, StandardSchemaV1.InferOutput<Schema>> &
+    SourcePayload<Schema> & { readonly payload: Schema },
+): HandlerDefinition;
+/** Declares a batch handler: `handle` gets a list of deliveries, and gives one outcome for all or one each. */
+export function defineHandler<const S extends Source>(
+  options: BatchHandlerDefinitionOptions<S, PayloadOf<S>> & {
+    readonly payload?: undefined;
+    readonly codec?: Codec | undefined;
+  },
+): HandlerDefinition;
+/** Declares a handler whose source is a name or a pattern, with a schema. */
+export function defineHandler<Schema extends StandardSchemaV1>(
+  options: HandlerDefinitionOptions<string | { readonly pattern: RegExp }, StandardSchemaV1.InferOutput<Schema>> &
+    SourcePayload<Schema> & { readonly payload: Schema },
+): HandlerDefinition;
+// The most common form is the last: it is the one that the compiler explains when none fits.
 /**
  * Declares a handler without decorators. Options are checked when the runtime starts, all of them together.
  * The payload's type follows from the topic, or from the schema in `payload` where the source is a name or a pattern.
@@ -197,20 +223,6 @@ export function defineHandler<const S extends Source>(
     readonly payload?: undefined;
     readonly codec?: Codec | undefined;
   },
-): HandlerDefinition;
-export function defineHandler<Schema extends StandardSchemaV1>(
-  options: HandlerDefinitionOptions<string | { readonly pattern: RegExp }, StandardSchemaV1.InferOutput<Schema>> &
-    SourcePayload<Schema> & { readonly payload: Schema },
-): HandlerDefinition;
-export function defineHandler<const S extends Source>(
-  options: BatchHandlerDefinitionOptions<S, PayloadOf<S>> & {
-    readonly payload?: undefined;
-    readonly codec?: Codec | undefined;
-  },
-): HandlerDefinition;
-export function defineHandler<Schema extends StandardSchemaV1>(
-  options: BatchHandlerDefinitionOptions<string | { readonly pattern: RegExp }, StandardSchemaV1.InferOutput<Schema>> &
-    SourcePayload<Schema> & { readonly payload: Schema },
 ): HandlerDefinition;
 export function defineHandler(
   options: (HandlerDefinitionOptions<Source, never> | BatchHandlerDefinitionOptions<Source, never>) & SourcePayload,

@@ -119,7 +119,9 @@ function failedRun(outcome: Retry | RetryAfter, facts: SettlementFacts): Settlem
     return givenUp(outcome.kind === 'retry' ? outcome.cause : 'redeliveries-exhausted', failure, facts);
   }
   const delayMs =
-    outcome.kind === 'retry-after' ? outcome.delayMs : redeliveryDelayMs(policyOf(outcome, facts), facts.attempt, facts.random);
+    outcome.kind === 'retry-after'
+      ? outcome.delayMs
+      : redeliveryDelayMs(policyOf(outcome, facts), facts.attempt, facts.random);
   const strategy = redeliveryStrategy(delayMs, facts);
   return { kind: 'redeliver', strategy, delayMs, spendsAttempt: true, failure, outage: undefined };
 }

@@ -2,10 +2,10 @@
 // time limit, a payload that cannot be read and a value that is no Outcome all have their outcome. It settles nothing.
 import type { BatchHandlerFunction } from '../core/batch-handler.js';
 import type { ErrorCode } from '../core/errors.js';
-import { PulseworkError, containRejection, describeValue, toError } from '../core/errors.js';
+import { PulseworkError } from '../core/errors.js';
 import type { Delivery } from '../core/delivery.js';
 import type { Outcome } from '../core/outcome.js';
-import { dependencyDown, isOutcome, outcomeProblem, retry, undecodable } from '../core/outcome.js';
+import { retry, undecodable } from '../core/outcome.js';
 import type { Clock } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
 import { BatchCollector } from './batch-collector.js';
@@ -14,6 +14,8 @@ import { Deadlines } from './deadlines.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan, PayloadReader } from './handler-plan.js';
 import { HandlerRun, RunDelivery } from './handler-run.js';
+import type { IdempotencyContext } from './idempotent.js';
+import { OutcomeRules } from './outcome-rules.js';
 import { Undecodable, isPromiseLike, readPayload } from './payload.js';
 import type { PluginHost } from './plugin-host.js';
 
@@ -27,12 +29,16 @@ export interface DispatcherOptions {
   readonly plugins: PluginHost;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** What the handler's `idempotent` needs for one delivery. */
+  readonly idempotency: (record: DeliveryRecord) => IdempotencyContext;
   /** A run was given up, or one given up before has ended: how many there are now. */
   readonly onAbandoned: (count: number) => void;
 }
 
 export class Dispatcher {
   readonly #plan: HandlerPlan;
+  readonly #rules: OutcomeRules;
+  readonly #idempotency: DispatcherOptions['idempotency'];
   readonly #logger: Logger;
   readonly #onAbandoned: (count: number) => void;
   readonly #run: (delivery: Delivery) => unknown;
@@ -43,8 +49,10 @@ export class Dispatcher {
   readonly #running = new Set<HandlerRun>();
   #abandoned = 0;
 
-  constructor({ plan, plugins, clock, logger, onAbandoned }: DispatcherOptions) {
+  constructor({ plan, plugins, clock, logger, idempotency, onAbandoned }: DispatcherOptions) {
     this.#plan = plan;
+    this.#rules = new OutcomeRules(plan);
+    this.#idempotency = idempotency;
     this.#logger = logger;
     this.#onAbandoned = onAbandoned;
     this.#batches = newCollector(plan, clock, logger);
@@ -64,9 +72,9 @@ export class Dispatcher {
     let result: unknown;
     try {
       result = this.#readAndHandle(record, run);
-      if (!isPromiseLike(result)) return this.#outcomeOf(result);
+      if (!isPromiseLike(result)) return this.#rules.ofResult(result);
     } catch (error) {
-      return this.#outcomeOfError(error);
+      return this.#rules.ofError(error);
     }
     return this.#timeouts === undefined ? this.#finish(run, result) : this.#finishInTime(run, result, this.#timeouts);
   }
@@ -110,17 +118,16 @@ export class Dispatcher {
     // It was told to end while its payload was being read: there is nothing to interrupt.
     if (run.interruption !== undefined) throw run.interruption;
     run.begin();
-    return this.#run(new RunDelivery(record, this.#plan, payload, run));
+    const delivery = new RunDelivery(record, this.#plan, payload, run);
+    const { idempotent } = this.#plan;
+    if (idempotent === undefined) return this.#run(delivery);
+    // What the rules make of an error is recorded too.
+    return idempotent.around(delivery, () => this.#rules.of(() => this.#run(delivery)), this.#idempotency(record));
   }
 
   async #finish(run: HandlerRun, result: PromiseLike<unknown>): Promise<RunResult> {
     this.#running.add(run);
-    let outcome: Outcome;
-    try {
-      outcome = this.#outcomeOf(await result);
-    } catch (error) {
-      outcome = this.#outcomeOfError(error);
-    }
+    const outcome = await this.#rules.of(() => result);
     this.#running.delete(run);
     // Work that was done counts; anything else was only cut short.
     const done = run.begun && (outcome.kind === 'success' || outcome.kind === 'skip');
@@ -182,52 +189,6 @@ export class Dispatcher {
       `handler ${JSON.stringify(this.#plan.name)} did not end within ${this.#plan.timeoutMs ?? 0} ms`,
     );
   }
-
-  #outcomeOf(result: unknown): Outcome {
-    if (!isOutcome(result)) {
-      const message = `handler ${JSON.stringify(this.#plan.name)} must return an outcome such as success(), got ${describeValue(result)}`;
-      return retry(new PulseworkError('HANDLER_RETURNED_NO_OUTCOME', message));
-    }
-    const problem = outcomeProblem(result) ?? this.#scopeProblem(result);
-    if (problem === undefined) return result;
-    return retry(
-      new PulseworkError('HANDLER_RETURNED_NO_OUTCOME', `handler ${JSON.stringify(this.#plan.name)}: ${problem}`),
-    );
-  }
-
-  #scopeProblem(outcome: Outcome): string | undefined {
-    if (outcome.kind !== 'dependency-down' || outcome.scope === 'subscription' || this.#plan.ordering !== 'none')
-      return undefined;
-    return 'dependencyDown() with "scope: key" needs "ordering": without it nothing of the key would wait';
-  }
-
-  /** The first rule that matches the error decides; without one it is a retry. */
-  #outcomeOfError(thrown: unknown): Outcome {
-    const error = toError(thrown);
-    const failed = (message: string, cause: unknown): Outcome =>
-      retry(new PulseworkError('POLICY_FAILED', message, { cause }));
-    try {
-      const rule = this.#plan.onError.find(({ errorClass }) => error instanceof errorClass);
-      if (rule === undefined) return this.#outageOf(error) ?? retry(error);
-      const outcome: unknown = rule.outcome(error as never);
-      if (isOutcome(outcome) && outcomeProblem(outcome) === undefined && this.#scopeProblem(outcome) === undefined)
-        return outcome;
-      containRejection(outcome);
-      return failed(
-        `the onError rule for ${rule.errorClass.name} must return an outcome, got ${describeValue(outcome)}`,
-        error,
-      );
-    } catch (ruleError) {
-      return failed(`an onError rule threw: ${toError(ruleError).message}`, error);
-    }
-  }
-
-  /** What the handler's outage rules make of an error. */
-  #outageOf(error: Error): Outcome | undefined {
-    const rule = this.#plan.outage.find(({ errors }) => errors.some((errorClass) => error instanceof errorClass));
-    if (rule === undefined) return undefined;
-    return dependencyDown(rule.dependency, { retryAfterMs: rule.retryAfterMs, reason: error });
-  }
 }
 
 function newCollector(plan: HandlerPlan, clock: Clock, logger: Logger): BatchCollector | undefined {
@@ -241,7 +202,7 @@ function newCollector(plan: HandlerPlan, clock: Clock, logger: Logger): BatchCol
 function handlerOf(plan: HandlerPlan, batches: BatchCollector | undefined): SingleHandler {
   if (batches === undefined) return plan.handle as SingleHandler;
   return (delivery) => {
-    const { record, run } = RunDelivery.partsOf(delivery as RunDelivery);
+    const { record, run } = RunDelivery.partsOf(delivery);
     return batches.join({ delivery, run, payloadBytes: record.payloadBytes });
   };
 }

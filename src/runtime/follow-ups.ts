@@ -2,6 +2,7 @@
 // what it follows from, and leaves only for topics that the handler declared.
 import { PulseworkError, isRefusedForGood, toError } from '../core/errors.js';
 import type { OutgoingMessage } from '../core/message.js';
+import { PreparedMessage } from '../core/recorded-outcome.js';
 import type { Clock } from '../ports/clock.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan } from './handler-plan.js';
@@ -41,7 +42,7 @@ export class FollowUps {
   ): Promise<PublishFailure | undefined> {
     try {
       pending.publishes ??= await this.#calls.run('encoding follow-ups', () =>
-        Promise.all(messages.map((message, index) => this.#prepare(record, message, index))),
+        Promise.all(messages.map((message, index) => this.#pending(record, message, index))),
       );
     } catch (error) {
       // A schema that throws or never ends is a fault of the program, not of the message.
@@ -50,7 +51,10 @@ export class FollowUps {
     return this.#publishers.publishAll(pending.publishes);
   }
 
-  async #prepare(record: DeliveryRecord, outgoing: OutgoingMessage, index: number): Promise<PendingPublish> {
+  /** One message as it will be published. @throws PulseworkError PUBLISH_REFUSED when it never can be. */
+  async prepare(record: DeliveryRecord, outgoing: OutgoingMessage, index: number): Promise<PreparedMessage> {
+    // One that was recorded is sent as it was, its id included.
+    if (outgoing instanceof PreparedMessage) return outgoing;
     const topic = this.#topicOf(outgoing);
     const origin = record.originId;
     const message = await encodeMessage(outgoing, this.#clock, {
@@ -58,7 +62,12 @@ export class FollowUps {
       correlationId: record.message.properties['pulsework-correlation-id'] ?? origin,
       causationId: record.message.properties['pulsework-message-id'] ?? origin,
     });
-    return { topic, message, sequenceId: undefined, receipt: undefined };
+    return new PreparedMessage(topic, message);
+  }
+
+  async #pending(record: DeliveryRecord, outgoing: OutgoingMessage, index: number): Promise<PendingPublish> {
+    const { topic, message } = await this.prepare(record, outgoing, index);
+    return { topic: topic.name, message, sequenceId: undefined, receipt: undefined };
   }
 
   /** @throws PulseworkError PUBLISH_REFUSED */

@@ -11,6 +11,7 @@ import { DEAD_LETTER_CHOICES } from '../core/settlement.js';
 import { SUBSCRIPTION_TYPES, redeliversSingly } from '../core/subscription-spec.js';
 import { isTopic } from '../core/topic.js';
 import type { Transport } from '../ports/transport.js';
+import { Idempotency } from './idempotent.js';
 import { MIN_ACK_TIMEOUT_MS } from '../redelivery/ack-timeout-tracker.js';
 
 /** All problems of `definition`, as sentences that start with the handler's name. */
@@ -97,6 +98,8 @@ function checkOptions(options: HandlerOptions, check: OptionChecker): void {
   checkRedact(options.redact, check);
   checkErrorRules(options.onError, check);
   checkOutageRules(options.outage, check);
+  if (options.idempotent !== undefined && !(options.idempotent instanceof Idempotency))
+    check.problem(`"idempotent" must be made by idempotent(), got ${describeValue(options.idempotent)}`);
 }
 
 function checkRefusalRule(rule: unknown, check: OptionChecker): void {

@@ -18,6 +18,7 @@ import { redeliversSingly } from '../core/subscription-spec.js';
 import { isTopic } from '../core/topic.js';
 import { deadLetterTopicName, fullTopicName, retryTopicName } from '../core/topic-name.js';
 import type { Capability } from '../ports/transport.js';
+import { Idempotency } from './idempotent.js';
 import { delaysInClient } from './delayed-delivery.js';
 
 /** How payloads of one topic are read. */
@@ -45,6 +46,7 @@ export interface HandlerPlan {
   readonly abandonAfterMs: number;
   readonly onError: readonly ErrorRule[];
   readonly outage: readonly OutageRule[];
+  readonly idempotent: Idempotency | undefined;
   /** Full names of the topics this handler may send to; undefined: anywhere. */
   readonly publishes: ReadonlySet<string> | undefined;
   readonly deadLetter: DeadLetterChoice;
@@ -123,6 +125,7 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     abandonAfterMs: options.abandonAfterMs ?? options.timeoutMs ?? 0,
     onError: options.onError ?? [],
     outage: options.outage ?? [],
+    idempotent: options.idempotent instanceof Idempotency ? options.idempotent : undefined,
     publishes: options.publishes && new Set(options.publishes.map((topic) => context.fullName(topic.name))),
     deadLetter: options.deadLetter ?? DEFAULT_HANDLER_OPTIONS.deadLetter,
     deadLetterSubscription:

@@ -118,8 +118,9 @@ export class RunDelivery implements Delivery {
     this.#run = run;
   }
 
-  /** What the machine knows of a delivery that user code may have passed through. */
-  static partsOf(delivery: RunDelivery): { readonly record: DeliveryRecord; readonly run: HandlerRun } {
+  /** What the machine knows of a delivery that it made. */
+  static partsOf(delivery: Delivery): { readonly record: DeliveryRecord; readonly run: HandlerRun } {
+    if (!(#record in delivery)) throw new Error('this delivery was not made by the runtime');
     return { record: delivery.#record, run: delivery.#run };
   }
 

@@ -72,7 +72,17 @@ export class SubscriptionRunner {
           error,
         }),
     });
-    this.#dispatcher = new Dispatcher({ plan, plugins, clock, logger, onAbandoned: (count) => this.#abandoned(count) });
+    const followUps = new FollowUps(plan, { publishers, fullName, clock, calls });
+    const processName = `${environment.host}:${environment.processId}`;
+    const shared = { clock, calls, logger, processName, random: environment.random };
+    this.#dispatcher = new Dispatcher({
+      plan,
+      plugins,
+      clock,
+      logger,
+      idempotency: (record) => ({ ...shared, prepare: (message, index) => followUps.prepare(record, message, index) }),
+      onAbandoned: (count) => this.#abandoned(count),
+    });
     this.#deadLetters = new DeadLetterPublisher({
       plan,
       publishers,
@@ -87,7 +97,7 @@ export class SubscriptionRunner {
       plan,
       subscription,
       registry: this.#registry,
-      followUps: new FollowUps(plan, { publishers, fullName, clock, calls }),
+      followUps,
       deadLetters: this.#deadLetters,
       retryLetters: new RetryLetterPublisher(plan, publishers, clock),
       calls,

@@ -22,8 +22,8 @@ export const FAULTS: readonly Fault[] = [
   'process-gone-done',
 ];
 
-/** The calls that are counted: those that tell the broker something. */
-export type CountedCall = 'publisher' | 'publish' | 'acknowledge' | 'redeliver';
+/** The calls that are counted: those that tell the broker, or a store, something. */
+export type CountedCall = 'publisher' | 'publish' | 'acknowledge' | 'redeliver' | 'store';
 
 export interface FaultPlan {
   /** The call that goes wrong, counted from 1; 0 for none. */
@@ -43,6 +43,7 @@ export class FaultyTransport implements Transport {
   readonly #plan: FaultPlan;
   #counted = 0;
   #hit: CountedCall | undefined;
+  #gone = false;
 
   constructor(inner: Transport, plan: FaultPlan) {
     this.#inner = inner;
@@ -101,12 +102,32 @@ export class FaultyTransport implements Transport {
     return this.#inner.close();
   }
 
+  /** `store` with the calls of these methods counted too: they go wrong as those to the broker do. */
+  store<S extends object>(store: S, methods: readonly (keyof S)[]): S {
+    return new Proxy(store, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== 'function') return value;
+        const method = (...args: unknown[]): unknown => (value as (...given: unknown[]) => unknown).apply(target, args);
+        if (!(methods as readonly PropertyKey[]).includes(name)) return method;
+        return (...args: unknown[]) => this.#call('store', async () => method(...args));
+      },
+    });
+  }
+
   #call<T>(call: CountedCall, run: () => Promise<T>): Promise<T> {
+    // Of a process that is gone nothing reaches anybody.
+    if (this.#gone) return new Promise(() => undefined);
     this.#counted += 1;
     this.#plan.onCall?.(call);
     if (this.#counted !== this.#plan.at) return run();
     this.#hit = call;
     return this.#fail(run);
+  }
+
+  #end(): void {
+    this.#gone = true;
+    this.#plan.onGone?.();
   }
 
   #fail<T>(run: () => Promise<T>): Promise<T> {
@@ -123,11 +144,11 @@ export class FaultyTransport implements Transport {
       case 'hangs-done':
         return run().then(() => never);
       case 'process-gone':
-        this.#plan.onGone?.();
+        this.#end();
         return never;
       case 'process-gone-done':
         return run().then(() => {
-          this.#plan.onGone?.();
+          this.#end();
           return never;
         });
     }

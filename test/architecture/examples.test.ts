@@ -1,14 +1,20 @@
-// Every example runs, writes exactly what its expected-output.txt says and nothing on standard error. The first one is
-// what `npm start` runs, so its ways of taking input, and of refusing it, are tried too.
+// Every example runs on the embedded broker, writes exactly what its expected-output.txt says and nothing on standard
+// error. The first one is what `npm start` runs, so its ways of taking input, and of refusing it, are tried too.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runProgram } from '../support/run-node.js';
+import type { ProgramOptions, ProgramRun } from '../support/run-node.js';
 import { ROOT, textOf } from './source-files.js';
 
 const names = readdirSync(join(ROOT, 'examples')).filter((name) => /^\d\d-/.test(name));
 const FIRST = 'examples/01-first-handler/main.ts';
 const orders = textOf('examples/01-first-handler/orders.ndjson').trimEnd().split('\n');
+
+/** Whatever broker the tests of this run use, these examples use none. */
+function runEmbedded(program: string, options: ProgramOptions = {}): Promise<ProgramRun> {
+  return runProgram(program, { ...options, env: { PULSAR_URL: '' } });
+}
 
 it('the examples are numbered without a gap', () => {
   expect(names.map((name) => Number(name.slice(0, 2)))).toEqual(names.map((_, index) => index + 1));
@@ -16,7 +22,7 @@ it('the examples are numbered without a gap', () => {
 });
 
 it.each(names)('%s writes what it says it writes', { timeout: 60_000 }, async (name) => {
-  const run = await runProgram(`examples/${name}/main.ts`);
+  const run = await runEmbedded(`examples/${name}/main.ts`);
 
   expect(run).toEqual({ stdout: textOf(`examples/${name}/expected-output.txt`), stderr: '', exit: 0 });
 });
@@ -24,7 +30,9 @@ it.each(names)('%s writes what it says it writes', { timeout: 60_000 }, async (n
 it.each(names)('%s has a README that says how to run it and what to try next', (name) => {
   const text = textOf(`examples/${name}/README.md`);
 
-  expect(text).toContain(name.startsWith('01') ? 'npm start' : `npx tsx examples/${name}/main.ts`);
+  const command = name.startsWith('01') ? 'npm start' : `npx tsx examples/${name}/main.ts`;
+  expect(text).toContain(`\n${command}\n`);
+  expect(text).toContain(`\nPULSAR_URL=pulsar://localhost:6650 ${command}\n`);
   expect(text).toMatch(/^## What it shows$/m);
   expect(text).toMatch(/^## Try next$/m);
 });
@@ -39,7 +47,7 @@ it('the first example ships at least 200 orders, ASCII and not', () => {
 });
 
 it('the first example takes standard input', { timeout: 60_000 }, async () => {
-  const run = await runProgram(FIRST, { args: ['-'], input: `${orders.slice(0, 20).join('\n')}\n\nnot json` });
+  const run = await runEmbedded(FIRST, { args: ['-'], input: `${orders.slice(0, 20).join('\n')}\n\nnot json` });
 
   expect(run.stdout).toContain('orders from standard input\n21 lines\n');
   expect(run.stdout).toMatch(/^orders handled {3}20$/m);
@@ -48,7 +56,7 @@ it('the first example takes standard input', { timeout: 60_000 }, async () => {
 });
 
 it('the first example drains on SIGINT, also while it waits for input', { timeout: 60_000 }, async () => {
-  const run = await runProgram(FIRST, {
+  const run = await runEmbedded(FIRST, {
     args: ['-'],
     inputStaysOpen: true,
     signal: { name: 'SIGINT', after: 'orders from standard input' },
@@ -67,7 +75,7 @@ it.each([
   },
   { what: 'a folder', path: 'examples', says: /^cannot read examples: it is not a file\n$/ },
 ])('the first example refuses $what in one line', { timeout: 60_000 }, async ({ path, says }) => {
-  const run = await runProgram(FIRST, { args: [path] });
+  const run = await runEmbedded(FIRST, { args: [path] });
 
   expect(run.stderr).toMatch(says);
   expect(run).toMatchObject({ stdout: '', exit: 1 });

@@ -27,6 +27,8 @@ const RULES: Readonly<Record<string, Rule>> = {
     parts: ['src/redelivery', 'src/system', 'src/ports', 'src/core'],
     packages: ['node:', 'lz4-wasm-nodejs', 'snappyjs', '@bokuweb/zstd-wasm'],
   },
+  'src/stores/memory': { parts: ['src/ports', 'src/core'], packages: [] },
+  'src/stores/file': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
   'src/testing': {
     parts: [
       'src/transports/embedded',
@@ -40,10 +42,15 @@ const RULES: Readonly<Record<string, Rule>> = {
     packages: [],
   },
   // Entry points re-export the parts they stand for.
-  'src/index.ts': { parts: ['src/runtime', 'src/redelivery', 'src/system', 'src/ports', 'src/core'], packages: [] },
+  'src/index.ts': {
+    parts: ['src/runtime', 'src/redelivery', 'src/stores/memory', 'src/system', 'src/ports', 'src/core'],
+    packages: [],
+  },
   'src/embedded.ts': { parts: ['src/transports/embedded', 'src/broker'], packages: [] },
-  'src/wire.ts': { parts: ['src/transports/wire'], packages: [] },
-  'src/testing.ts': { parts: ['src/testing'], packages: [] },
+  'src/wire.ts': { parts: ['src/transports/wire', 'src/core'], packages: [] },
+  // It also picks what fits the stores of this system: those know only ports.
+  'src/file.ts': { parts: ['src/stores/file', 'src/system', 'src/ports'], packages: [] },
+  'src/testing.ts': { parts: ['src/testing', 'src/stores/memory'], packages: [] },
   // Sugar: sees what a user sees. Only the entry point for inversify loads inversify.
   'decorators/inversify.ts': { parts: ['src/index.ts'], packages: ['inversify'] },
   decorators: { parts: ['src/index.ts'], packages: [SCHEMA] },

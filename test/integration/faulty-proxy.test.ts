@@ -71,6 +71,34 @@ it('cuts the next connection when none is open', async () => {
   expect(line.text).toBe('abc');
 });
 
+it('cuts connections to come in turn, and spares those that are open', async () => {
+  const open = new Line();
+  await open.say('before');
+  proxy.cutNext('to-client', 1);
+  proxy.cutNext('to-client', 2);
+  const texts: string[] = [];
+  for (let next = 0; next < 2; next++) {
+    const line = new Line();
+    line.socket.write('abcdef');
+    await line.closed;
+    texts.push(line.text);
+  }
+
+  await open.say(' after');
+
+  expect([...texts, open.text]).toEqual(['a', 'ab', 'before after']);
+});
+
+it('changes one bit of a text, once and in one direction', async () => {
+  proxy.corrupt('to-client', 'middle');
+  const line = new Line();
+
+  await line.say('front middle middle');
+  await line.say(' middle');
+
+  expect([line.text, proxy.corrupted]).toEqual(['front liddle middle middle', 1]);
+});
+
 it('delays each way', async () => {
   proxy.delay(50);
   const line = new Line();

@@ -1,11 +1,10 @@
-// The wire client's consumer on a real broker: what other clients produced, what they see of its acknowledgements, and
-// the requests that only a broker can answer truly.
-import { randomUUID } from 'node:crypto';
+// The wire client's consumer on a real broker: the requests that only a broker can answer truly. What it shares with other
+// clients is in interop-messages.test.ts and interop-subscriptions.test.ts.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect } from 'vitest';
 import type { SubscriptionState } from '../../src/ports/transport.js';
 import { WireClient } from '../../src/wire.js';
-import type { WireSubscribeOptions, WireSubscription } from '../../src/wire.js';
+import type { WireConsumer, WireSubscribeOptions } from '../../src/wire.js';
 import { eventually, names, numbered, receive, textOf, texts } from '../support/received.js';
 import { test } from '../support/real-pulsar/integration-test.js';
 import type { SharedPulsar } from '../support/real-pulsar/integration-test.js';
@@ -19,7 +18,7 @@ function subscribe(
   { serviceUrl }: { readonly serviceUrl: string },
   topic: string,
   options: Partial<WireSubscribeOptions> = {},
-): Promise<WireSubscription> {
+): Promise<WireConsumer> {
   const client = new WireClient({ serviceUrl });
   opened.push(client);
   return client.subscribe({ topics: [topic], subscription: 's', ...options });
@@ -27,71 +26,7 @@ function subscribe(
 
 const statsOf = async (pulsar: SharedPulsar, topic: string) => (await pulsar.admin.stats(topic)).subscriptions['s'];
 
-describe('messages that Java produced', () => {
-  test('have their key, ordering key, properties and event time', async ({ pulsar, java }) => {
-    const topic = pulsar.newTopic();
-    const message = {
-      value: 'text',
-      key: 'ключ',
-      orderingKey: 'o',
-      properties: { length: '1', ä: 'ö' },
-      eventTimeMs: 9,
-    };
-    await java.produce(pulsar.serviceUrl, topic, [message, { value: '' }, { value: null, key: 'gone' }]);
-
-    const [full, empty, gone] = await receive(await subscribe(pulsar, topic), 3);
-
-    expect(full).toMatchObject({ key: 'ключ', orderingKey: Buffer.from('o'), eventTimeMs: 9, redeliveryCount: 0 });
-    expect({ ...full?.properties }).toEqual(message.properties);
-    expect([empty?.payload?.length, gone?.payload, gone?.key]).toEqual([0, null, 'gone']);
-  });
-
-  test.for(['none', 'lz4', 'zlib', 'zstd', 'snappy'] as const)(
-    'in batches and alone, compressed with %s, arrive whole and in order',
-    async (compression, { pulsar, java }) => {
-      const topic = pulsar.newTopic();
-      const values = Array.from({ length: 20 }, (_, index) => ({ value: `${index} `.repeat(500) }));
-      await java.produce(pulsar.serviceUrl, topic, values.slice(0, 15), { compression, batching: 'on', batchSize: 5 });
-      await java.produce(pulsar.serviceUrl, topic, values.slice(15), { compression });
-
-      const messages = await receive(await subscribe(pulsar, topic), 20);
-
-      const brief = (text: string) => `${text.slice(0, 8)}... ${text.length}`;
-      expect(texts(messages).map(brief)).toEqual(values.map(({ value }) => brief(value)));
-      expect(messages.map(({ id }) => id.batchIndex).slice(8, 17)).toEqual([3, 4, 0, 1, 2, 3, 4, -1, -1]);
-    },
-  );
-
-  test('on all partitions arrive, each with the partition in its id', async ({ pulsar, java }) => {
-    const topic = pulsar.newTopic();
-    await pulsar.admin.createPartitionedTopic(topic, 3);
-    const sent = await java.produce(
-      pulsar.serviceUrl,
-      topic,
-      numbered(30).map((message, index) => ({ ...message, key: `key ${index}` })),
-    );
-
-    const messages = await receive(await subscribe(pulsar, topic), 30);
-
-    const byText = new Map(messages.map((message) => [textOf(message), message.id.partition]));
-    expect(names(30).map((name) => byText.get(name))).toEqual(sent.map(({ partition }) => partition));
-  });
-});
-
 describe('acknowledgements', () => {
-  test('of single messages of a batch are seen by Java', async ({ pulsar, java }) => {
-    const topic = pulsar.newTopic();
-    await java.produce(pulsar.serviceUrl, topic, numbered(10), { batching: 'on' });
-    const subscription = await subscribe(pulsar, topic);
-    const messages = await receive(subscription, 10);
-    await subscription.acknowledge(messages.filter((_, index) => index % 2 === 0).map(({ id }) => id));
-    await subscription.close();
-
-    const after = await java.subscribe(pulsar.serviceUrl, topic, { subscription: 's', type: 'shared' });
-
-    expect((await after.receive(5)).map(({ batchIndex }) => batchIndex)).toEqual([1, 3, 5, 7, 9]);
-  });
-
   test('of all messages of a batch, one by one, leave no backlog', async ({ pulsar, java }) => {
     const topic = pulsar.newTopic();
     await java.produce(pulsar.serviceUrl, topic, numbered(100), { batching: 'on' });
@@ -313,7 +248,7 @@ describe('what a broker tells', () => {
   }) => {
     const topic = pulsar.newTopic();
     const states = new Map<string, SubscriptionState['state']>();
-    const open = async (consumerName: string): Promise<WireSubscription> => {
+    const open = async (consumerName: string): Promise<WireConsumer> => {
       const one = await subscribe(pulsar, topic, { type: 'failover', consumerName });
       one.onState(({ state }) => states.set(consumerName, state));
       return one;
@@ -343,42 +278,4 @@ describe('what a broker tells', () => {
 
     await expect(subscribe(pulsar, topic, { type: 'exclusive' })).rejects.toMatchObject({ code: 'CONSUMER_BUSY' });
   });
-});
-
-test('Key_Shared keeps the order of each key over consumers of this client, Java and Python', async ({
-  pulsar,
-  java,
-  python,
-}) => {
-  const topic = pulsar.newTopic();
-  const options = { subscription: 's', type: 'key-shared' } as const;
-  const own = [await subscribe(pulsar, topic, options), await subscribe(pulsar, topic, options)];
-  const others = [
-    await java.subscribe(pulsar.serviceUrl, topic, { ...options, consumerName: `java-${randomUUID()}` }),
-    await python.subscribe(pulsar.serviceUrl, topic, { ...options, consumerName: `python-${randomUUID()}` }),
-  ];
-  const messages = Array.from({ length: 600 }, (_, index) => ({ key: `key ${index % 60}`, value: String(index) }));
-  await java.produce(pulsar.serviceUrl, topic, messages, { batching: 'by-key' });
-
-  const received = await Promise.all([
-    ...own.map(async (one) => (await receive(one, 600, 4_000)).map((m) => ({ key: String(m.key), value: textOf(m) }))),
-    ...others.map(async (one) =>
-      (await one.receive(600, 4_000)).map((m) => ({ key: String(m.key), value: String(m.value) })),
-    ),
-  ]);
-
-  const owners = new Map<string, number>();
-  const inOrder = new Map<string, number[]>();
-  received.forEach((list, consumer) =>
-    list.forEach(({ key, value }) => {
-      owners.set(key, owners.get(key) ?? consumer);
-      if (owners.get(key) === consumer) inOrder.set(key, [...(inOrder.get(key) ?? []), Number(value)]);
-    }),
-  );
-  const expected = new Map(
-    Array.from({ length: 60 }, (_, key) => [`key ${key}`, Array.from({ length: 10 }, (_, turn) => turn * 60 + key)]),
-  );
-  expect(new Map([...inOrder].sort())).toEqual(new Map([...expected].sort()));
-  expect(received.flat()).toHaveLength(600);
-  expect(received.filter((list) => list.length > 0).length).toBeGreaterThan(1);
 });

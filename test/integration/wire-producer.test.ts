@@ -1,5 +1,5 @@
-// The publisher of the wire on a real broker: what Java reads of it, where it puts keys, and that no message is lost
-// while its topic moves.
+// The publisher of the wire on a real broker: its batches, deduplication, terminated topics, and that no message is lost
+// while its topic moves. What other clients read of it is in interop-messages.test.ts.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect } from 'vitest';
 import type { MessageId } from '../../src/core/message-id.js';
@@ -8,7 +8,6 @@ import { test } from '../support/real-pulsar/integration-test.js';
 import type { SharedPulsar } from '../support/real-pulsar/integration-test.js';
 import type { PeerReceived } from '../support/real-pulsar/pulsar-peer.js';
 
-const CODECS = ['none', 'lz4', 'zlib', 'zstd', 'snappy'] as const;
 const opened: { close(): Promise<void> }[] = [];
 
 afterEach(async () => {
@@ -24,78 +23,6 @@ function clientOf({ serviceUrl }: SharedPulsar): WireClient {
 const message = (text: string) => ({ payload: Buffer.from(text), properties: {} });
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `message ${index}`);
 const texts = (messages: readonly PeerReceived[]) => messages.map(({ value }) => String(value));
-
-test('Java reads each part of the messages of a batch', async ({ pulsar, java }) => {
-  const topic = pulsar.newTopic();
-  const publisher = await clientOf(pulsar).publisher(topic);
-  const messages = [
-    {
-      payload: Buffer.from('text'),
-      key: 'ключ',
-      orderingKey: Buffer.from('o'),
-      properties: { a: 'ü' },
-      eventTimeMs: 7,
-    },
-    { payload: null, key: 'gone', properties: {} },
-    { payload: Buffer.alloc(0), properties: { length: '1' } },
-  ];
-
-  const ids = await Promise.all(messages.map((one) => publisher.publish(one, publisher.nextSequenceId())));
-
-  const received = await java.readAll(pulsar.serviceUrl, topic);
-  expect(received).toMatchObject([
-    { value: Buffer.from('text'), key: 'ключ', orderingKey: Buffer.from('o'), properties: { a: 'ü' }, eventTimeMs: 7 },
-    { value: null, key: 'gone', properties: {} },
-    { value: Buffer.alloc(0), key: null, properties: { length: '1' } },
-  ]);
-  expect(received.map(({ batchIndex }) => batchIndex)).toEqual(ids.map(({ batchIndex }) => batchIndex));
-});
-
-test.for(CODECS)('Java reads a batch and a single message in %s', async (compression, { pulsar, java }) => {
-  const topic = pulsar.newTopic();
-  const publisher = await clientOf(pulsar).publisher(topic, { compression });
-  const sent = [...numbered(10), 'x'.repeat(5_000)];
-
-  await Promise.all(numbered(10).map((text) => publisher.publish(message(text), publisher.nextSequenceId())));
-  await publisher.publish(message('x'.repeat(5_000)), publisher.nextSequenceId());
-
-  const received = await java.readAll(pulsar.serviceUrl, topic);
-  expect(texts(received)).toEqual(sent);
-  expect(received.map(({ batchIndex }) => batchIndex)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, -1]);
-});
-
-test.for(CODECS)('a batch that Java wrote in %s is read here', async (compression, { pulsar, java }) => {
-  const topic = pulsar.newTopic();
-  await java.produce(
-    pulsar.serviceUrl,
-    topic,
-    numbered(10).map((value) => ({ value })),
-    { batching: 'on', compression },
-  );
-  const subscription = await clientOf(pulsar).subscribe({ topics: [topic], subscription: 's' });
-  const received: string[] = [];
-
-  for (let i = 0; i < 10; i++) {
-    const next = await subscription.receive(AbortSignal.timeout(30_000));
-    received.push(Buffer.from(next?.payload ?? '').toString());
-  }
-
-  expect(received).toEqual(numbered(10));
-});
-
-test('a key goes to the partition to which Java sends it', async ({ pulsar, java }) => {
-  const topic = pulsar.newTopic();
-  await pulsar.admin.createPartitionedTopic(topic, 7);
-  const publisher = await clientOf(pulsar).publisher(topic);
-  const keys = ['a', '', 'customer-7', 'ünïcödé', '日本', '😀', ...numbered(20)];
-
-  const ids = await Promise.all(
-    keys.map((key) => publisher.publish({ ...message(key), key }, publisher.nextSequenceId())),
-  );
-
-  const there = await Promise.all(keys.map((key) => java.partitionOf(key, 7)));
-  expect(ids.map(({ partition }) => partition)).toEqual(there);
-});
 
 test('batches by key are split among the consumers of a Key_Shared subscription, each key to one', async ({
   pulsar,
@@ -117,22 +44,6 @@ test('batches by key are split among the consumers of a Key_Shared subscription,
   expect(received.flat()).toHaveLength(200);
   expect([...(first ?? [])].filter((key) => second?.has(key))).toEqual([]);
   expect(Math.max(...received.flat().map(({ batchIndex }) => batchIndex))).toBe(9);
-});
-
-test('a delayed message is sent apart from its batch and is not early', async ({ pulsar, java }) => {
-  const topic = pulsar.newTopic();
-  const consumer = await java.subscribe(pulsar.serviceUrl, topic, { subscription: 's', type: 'shared' });
-  const publisher = await clientOf(pulsar).publisher(topic);
-  const deliverAtMs = Date.now() + 1_500;
-
-  await Promise.all([
-    publisher.publish(message('now'), publisher.nextSequenceId()),
-    publisher.publish({ ...message('later'), deliverAtMs }, publisher.nextSequenceId()),
-  ]);
-
-  expect(texts(await consumer.receive(1))).toEqual(['now']);
-  expect(texts(await consumer.receive(1))).toEqual(['later']);
-  expect(Date.now()).toBeGreaterThanOrEqual(deliverAtMs);
 });
 
 test('a publisher of the transport that is awaited each time sends single messages', async ({ pulsar, java }) => {

@@ -3,20 +3,28 @@
 import type { ReceivedMessage } from '../../src/core/message.js';
 import type { MessageId } from '../../src/core/message-id.js';
 import { TransportError } from '../../src/core/errors.js';
-import type { SubscriptionState } from '../../src/ports/transport.js';
-import type { WireSubscription } from '../../src/wire.js';
+import type { Subscription, SubscriptionState } from '../../src/ports/transport.js';
+
+export interface Arrival {
+  readonly text: string;
+  readonly key: string;
+  readonly id: MessageId;
+}
 
 export class CountingConsumer {
-  readonly #subscription: WireSubscription;
+  readonly #subscription: Subscription;
   /** How often each text came. */
   readonly counts = new Map<string, number>();
+  /** What came, in order, each copy by itself. */
+  readonly arrivals: Arrival[] = [];
   #connections = 0;
-  #unacknowledged = new Map<string, MessageId>();
+  /** Acknowledgements without an answer. */
+  #underWay = 0;
   #changed: (() => void)[] = [];
   #ended = false;
   readonly #running: Promise<void>;
 
-  constructor(subscription: WireSubscription) {
+  constructor(subscription: Subscription) {
     this.#subscription = subscription;
     subscription.onState((state) => this.#stateChanged(state));
     this.#running = this.#run();
@@ -43,7 +51,7 @@ export class CountingConsumer {
 
   /** Everything that came is acknowledged, or the broker has it again. */
   async untilAcknowledged(quietMs = 10_000): Promise<void> {
-    await this.#wait(() => this.#unacknowledged.size === 0, quietMs);
+    await this.#wait(() => this.#underWay === 0, quietMs);
   }
 
   async close(): Promise<void> {
@@ -64,20 +72,21 @@ export class CountingConsumer {
   #count(message: ReceivedMessage): void {
     const text = Buffer.from(message.payload ?? '').toString();
     this.counts.set(text, (this.counts.get(text) ?? 0) + 1);
-    this.#unacknowledged.set(text, message.id);
+    this.arrivals.push({ text, key: String(message.key), id: message.id });
+    this.#underWay += 1;
     this.#subscription.acknowledge([message.id]).then(
-      () => this.#settled(text),
+      () => this.#settled(),
       (error: unknown) => {
         // Lost with its connection: the broker sends the message again.
         if (!(error instanceof TransportError && error.retriable)) throw error;
-        this.#settled(text);
+        this.#settled();
       },
     );
     this.#tell();
   }
 
-  #settled(text: string): void {
-    this.#unacknowledged.delete(text);
+  #settled(): void {
+    this.#underWay -= 1;
     this.#tell();
   }
 

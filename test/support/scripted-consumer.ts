@@ -5,7 +5,8 @@ import { BatchWriter } from '../../src/transports/wire/protocol/batch.js';
 import type { CommandBody, CommandName } from '../../src/transports/wire/protocol/commands.js';
 import { encodeSend } from '../../src/transports/wire/protocol/frames.js';
 import type { MessageMetadata } from '../../src/transports/wire/protocol/message-metadata.js';
-import type { WireSubscribeOptions, WireSubscription } from '../../src/wire.js';
+import type { Subscription } from '../../src/ports/transport.js';
+import type { WireConsumerOptions } from '../../src/wire.js';
 import { WireClient } from '../../src/wire.js';
 import type { WireOptions } from '../../src/wire.js';
 import { WireServer, messageFrame, sectionOf } from './wire-server.js';
@@ -37,7 +38,7 @@ export async function startClient(script: Script = {}, options: Partial<WireOpti
 
 /** The same with one subscription that is open and has its permits. */
 export async function startSubscription(
-  options: Partial<WireSubscribeOptions> = {},
+  options: Partial<WireConsumerOptions> = {},
   script: Script = {},
   client: Partial<WireOptions> = {},
 ) {
@@ -105,11 +106,11 @@ export function batchSection(texts: readonly string[], metadata: Partial<Message
 
 export const textOf = (message: ReceivedMessage | undefined) => Buffer.from(message?.payload ?? '').toString();
 
-export async function receiveTexts(subscription: WireSubscription, count: number): Promise<readonly string[]> {
+export async function receiveTexts(subscription: Subscription, count: number): Promise<readonly string[]> {
   return (await receiveMany(subscription, count)).map(textOf);
 }
 
-export async function receiveMany(subscription: WireSubscription, count: number): Promise<readonly ReceivedMessage[]> {
+export async function receiveMany(subscription: Subscription, count: number): Promise<readonly ReceivedMessage[]> {
   const received: ReceivedMessage[] = [];
   while (received.length < count) {
     const message = await subscription.receive(never);

@@ -1,4 +1,4 @@
-// A TCP proxy in this process that misbehaves on request: delays, cuts at a byte, loses bytes, freezes, refuses.
+// A TCP proxy in this process that misbehaves on request: delays, cuts at a byte, changes or loses bytes, freezes, refuses.
 // It stands in front of a broker whose lookups answer with the proxy's address, so clients need no option for it.
 import { createServer, connect } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
@@ -27,6 +27,8 @@ export class FaultyProxy {
   readonly #targetPort: number;
   readonly #pairs = new Set<Pair>();
   readonly #cuts: { readonly direction: Direction; readonly bytes: number }[] = [];
+  readonly #corruptions: { readonly direction: Direction; readonly text: string }[] = [];
+  #corrupted = 0;
   #accepted = 0;
   #refusing = false;
   #losing = false;
@@ -96,11 +98,26 @@ export class FaultyProxy {
 
   /**
    * Each open connection, or the next one where none is open, ends after exactly so many further bytes in that
-   * direction: the receiver gets these and then the end of the stream.
+   * direction: the receiver gets these and then the end of the stream. Of several cuts the soonest counts.
    */
   cutAfter(direction: Direction, bytes: number): void {
-    if (this.#pairs.size === 0) this.#cuts.push({ direction, bytes });
+    if (this.#pairs.size === 0) this.cutNext(direction, bytes);
     for (const pair of this.#pairs) pair.streams[direction].cutAfter(bytes);
+  }
+
+  /** The same for connections that are not open yet: the first of these takes the cut that was asked for first. */
+  cutNext(direction: Direction, bytes: number): void {
+    this.#cuts.push({ direction, bytes });
+  }
+
+  /** One bit of `text` is changed the next time that it passes in that direction, in one piece and on any connection. */
+  corrupt(direction: Direction, text: string): void {
+    this.#corruptions.push({ direction, text });
+  }
+
+  /** How many texts were changed so far. */
+  get corrupted(): number {
+    return this.#corrupted;
   }
 
   /** No fault from now on. Bytes that were lost stay lost; connections that lost some are reset. */
@@ -110,6 +127,7 @@ export class FaultyProxy {
     this.#losing = false;
     this.#frozen = false;
     this.#cuts.length = 0;
+    this.#corruptions.length = 0;
     this.delay(0);
     this.#eachStream((stream) => stream.thaw());
   }
@@ -131,8 +149,8 @@ export class FaultyProxy {
     const broker = connect({ host: HOST, port: this.#targetPort, noDelay: true });
     broker.on('error', () => undefined);
     const streams = {
-      'to-broker': new ProxiedStream(client, broker),
-      'to-client': new ProxiedStream(broker, client),
+      'to-broker': new ProxiedStream(client, broker, (bytes) => this.#alter('to-broker', bytes)),
+      'to-client': new ProxiedStream(broker, client, (bytes) => this.#alter('to-client', bytes)),
     };
     const pair: Pair = { client, broker, streams };
     this.#pairs.add(pair);
@@ -143,6 +161,16 @@ export class FaultyProxy {
       stream.delay(this.#delayMs);
       if (this.#losing) stream.lose();
       if (this.#frozen) stream.freeze();
+    }
+  }
+
+  #alter(direction: Direction, bytes: Buffer): void {
+    for (const asked of this.#corruptions.filter((each) => each.direction === direction)) {
+      const at = bytes.indexOf(asked.text);
+      if (at < 0) continue;
+      bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+      this.#corruptions.splice(this.#corruptions.indexOf(asked), 1);
+      this.#corrupted += 1;
     }
   }
 

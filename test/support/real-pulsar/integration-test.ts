@@ -1,21 +1,16 @@
 // `test` for integration tests: what a test names of a real Pulsar it gets, or is skipped with the reason why not.
-import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, inject, test as base } from 'vitest';
-import type { PulsarAddress } from './broker-up.js';
 import { startJavaPeer, startPythonPeer } from './client-peers.js';
-import { FaultyProxy } from './faulty-proxy.js';
+import type { FaultyProxy } from './faulty-proxy.js';
 import { runTool } from './processes.js';
-import { PulsarAdmin } from './pulsar-admin.js';
 import type { PulsarPeer } from './pulsar-peer.js';
 import { requireBroker } from './required-broker.js';
 import type { ProvidedPulsar } from './required-broker.js';
 import { startPulsar } from './real-pulsar.js';
 import type { PulsarOptions, RealPulsar } from './real-pulsar.js';
+import { SharedPulsar } from './shared-pulsar.js';
 
-/** How long a test waits for others to give a proxy's place back. */
-const PROXY_LIMIT_MS = 60_000;
-const LOOK_AGAIN_MS = 200;
+export type { SharedPulsar } from './shared-pulsar.js';
 
 export interface IntegrationFixtures {
   /** The broker that all tests share. Never stopped or reconfigured. */
@@ -75,40 +70,6 @@ export function testWithBroker(options: PulsarOptions = {}) {
       await use(await start());
     },
   });
-}
-
-export class SharedPulsar {
-  readonly address: PulsarAddress;
-  readonly admin: PulsarAdmin;
-
-  constructor(address: PulsarAddress) {
-    this.address = address;
-    this.admin = new PulsarAdmin(address.adminUrl);
-  }
-
-  get serviceUrl(): string {
-    return this.address.serviceUrl;
-  }
-
-  /** A name that no other test has, in full. */
-  newTopic(name = 'topic'): string {
-    return `persistent://public/default/${name}-${randomUUID()}`;
-  }
-
-  /** Takes a place in front of the broker; listening on its port is what takes it, so it is taken once on the machine. */
-  async proxy(): Promise<FaultyProxy> {
-    const giveUpAt = Date.now() + PROXY_LIMIT_MS;
-    while (Date.now() < giveUpAt) {
-      for (const { proxy, behind } of this.address.proxies) {
-        const taken = await FaultyProxy.start({ port: proxy, targetPort: behind }).catch((error: unknown) => {
-          if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-        });
-        if (taken !== undefined) return taken;
-      }
-      await sleep(LOOK_AGAIN_MS);
-    }
-    throw new Error(`no place for a proxy became free within ${PROXY_LIMIT_MS} ms`);
-  }
 }
 
 /** One of each in a test file: a Java process takes seconds to start. */

@@ -1,4 +1,5 @@
-// One direction of one proxied connection: hands bytes on in order, late, up to a byte, not at all or never.
+// One direction of one proxied connection: hands bytes on in order, late, changed, up to a byte, not at
+// all or never.
 import type { Socket } from 'node:net';
 
 interface Waiting {
@@ -18,10 +19,14 @@ export class ProxiedStream {
   /** How many bytes may still pass before the cut. */
   #bytesLeft = Infinity;
 
-  constructor(from: Socket, to: Socket) {
+  /** @param alter may change bytes as they come. */
+  constructor(from: Socket, to: Socket, alter: (bytes: Buffer) => void) {
     this.#from = from;
     this.#to = to;
-    from.on('data', (bytes: Buffer) => this.#take(bytes));
+    from.on('data', (bytes: Buffer) => {
+      alter(bytes);
+      this.#take(bytes);
+    });
     from.on('end', () => this.#end());
     // A reset on one side is a reset on the other.
     from.on('close', (hadError) => {
@@ -53,7 +58,7 @@ export class ProxiedStream {
   }
 
   cutAfter(bytes: number): void {
-    this.#bytesLeft = bytes;
+    this.#bytesLeft = Math.min(this.#bytesLeft, bytes);
     if (bytes === 0) this.#cut(Buffer.alloc(0));
   }
 

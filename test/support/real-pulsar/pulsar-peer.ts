@@ -3,9 +3,11 @@
 import type { Peer } from './peer.js';
 
 export interface PeerMessage {
-  /** null is a message without a value. Java only. */
+  /** null is a message without a value. */
   readonly value: Uint8Array | string | null;
   readonly key?: string | undefined;
+  /** Instead of `key`. Java only. */
+  readonly keyBytes?: Uint8Array | undefined;
   readonly orderingKey?: Uint8Array | string | undefined;
   readonly properties?: Readonly<Record<string, string>> | undefined;
   readonly eventTimeMs?: number | undefined;
@@ -23,6 +25,8 @@ export interface PeerProducerOptions {
   /** Splits a message that is larger into chunks. @default no chunks */
   readonly chunkBytes?: number | undefined;
   readonly producerName?: string | undefined;
+  /** Python only: `java` chooses partitions as Java does. @default the client's own way */
+  readonly routing?: 'java' | undefined;
 }
 
 export interface PeerSubscriptionOptions {
@@ -53,14 +57,17 @@ export interface PeerReceived {
   readonly partition: number;
   readonly batchIndex: number;
   readonly value: Buffer | null;
+  /** Base64 where the producer gave bytes. */
   readonly key: string | null;
+  /** Only where the producer gave bytes. Not known to Python. */
+  readonly keyBytes: Buffer | null;
   readonly orderingKey: Buffer | null;
   readonly properties: Readonly<Record<string, string>>;
   readonly eventTimeMs: number;
   readonly publishTimeMs: number;
   readonly redeliveryCount: number;
-  /** Not known to Python. */
   readonly producerName: string | null;
+  /** Not known to Python. */
   readonly sequenceId: number | null;
 }
 
@@ -90,6 +97,7 @@ export class PulsarPeer {
     const encoded = messages.map((message) => ({
       ...message,
       value: message.value === null ? null : base64(message.value),
+      keyBytes: message.keyBytes === undefined ? undefined : base64(message.keyBytes),
       orderingKey: message.orderingKey === undefined ? undefined : base64(message.orderingKey),
     }));
     return (await this.#peer.request('produce', { serviceUrl, topic, messages: encoded, ...options })) as PeerSent[];
@@ -165,8 +173,9 @@ export class PeerConsumer {
   }
 }
 
-interface EncodedReceived extends Omit<PeerReceived, 'value' | 'orderingKey'> {
+interface EncodedReceived extends Omit<PeerReceived, 'value' | 'keyBytes' | 'orderingKey'> {
   readonly value: string | null;
+  readonly keyBytes: string | null;
   readonly orderingKey: string | null;
 }
 
@@ -174,6 +183,7 @@ function decoded(answer: unknown): readonly PeerReceived[] {
   return (answer as readonly EncodedReceived[]).map((message) => ({
     ...message,
     value: message.value === null ? null : Buffer.from(message.value, 'base64'),
+    keyBytes: message.keyBytes === null ? null : Buffer.from(message.keyBytes, 'base64'),
     orderingKey: message.orderingKey === null ? null : Buffer.from(message.orderingKey, 'base64'),
   }));
 }

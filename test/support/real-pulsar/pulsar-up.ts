@@ -1,12 +1,12 @@
 // Program behind `npm run pulsar:up`: starts the broker of this clone unless it is up, and says how to use it.
 import { missingTools } from './artifacts.js';
-import { START_LIMIT_MS } from './broker-process.js';
+import { START_LIMIT_MS, isHealthy } from './broker-process.js';
 import { UP_FOLDER, brokerThatIsUp, rememberAddress } from './broker-up.js';
 import type { PulsarAddress } from './broker-up.js';
 import { withFileLock } from './file-lock.js';
 import { startPulsar } from './real-pulsar.js';
 
-const missing = brokerThatIsUp() === undefined ? await missingTools() : undefined;
+const missing = (await healthyBroker()) === undefined ? await missingTools() : undefined;
 
 if (missing !== undefined) {
   console.error(`failed: ${missing}`);
@@ -16,10 +16,16 @@ if (missing !== undefined) {
   const up = await withFileLock(
     `${UP_FOLDER.path}.lock`,
     2 * START_LIMIT_MS,
-    async () => brokerThatIsUp() ?? startOne(),
+    async () => (await healthyBroker()) ?? startOne(),
   );
   console.log(`export PULSAR_URL=${up.serviceUrl}`);
   console.log(`export PULSAR_ADMIN_URL=${up.adminUrl}`);
+}
+
+/** A process that lives is not enough: one whose storage has ended answers, and serves nobody. */
+async function healthyBroker(): Promise<PulsarAddress | undefined> {
+  const up = brokerThatIsUp();
+  return up !== undefined && (await isHealthy(up.adminUrl)) ? up : undefined;
 }
 
 async function startOne(): Promise<PulsarAddress> {

@@ -64,6 +64,8 @@ def produce(request):
     options = {"chunking_enabled": "chunkBytes" in request}
     if "producerName" in request:
         options["producer_name"] = request["producerName"]
+    if request.get("routing") == "java":
+        options["message_router"] = java_partition
     producer = client(request).create_producer(
         request["topic"],
         compression_type=COMPRESSION[request.get("compression", "none")],
@@ -83,6 +85,15 @@ def produce(request):
     return sent
 
 
+def java_partition(message, partitions):
+    """By the hash of Java's strings: this client has another one, and no option for it."""
+    units = message.partition_key().encode("utf-16-be")
+    hashed = 0
+    for first in range(0, len(units), 2):
+        hashed = (31 * hashed + int.from_bytes(units[first : first + 2], "big")) & 0xFFFFFFFF
+    return (hashed & 0x7FFFFFFF) % partitions
+
+
 class Receipt:
     def __init__(self):
         self.here = threading.Event()
@@ -100,9 +111,9 @@ class Receipt:
 
 
 def send_arguments(message):
-    if message["value"] is None:
-        raise ValueError("this client cannot send a message without a value")
-    arguments = {"content": base64.b64decode(message["value"]), "properties": message.get("properties")}
+    value = message["value"]
+    content = None if value is None else base64.b64decode(value)
+    arguments = {"content": content, "properties": message.get("properties")}
     if "key" in message:
         arguments["partition_key"] = message["key"]
     if "orderingKey" in message:
@@ -190,14 +201,15 @@ def described(message, number):
         "topic": message.topic_name(),
         "partition": message_id.partition(),
         "batchIndex": message_id.batch_index(),
-        "value": base64.b64encode(message.data()).decode(),
+        "value": None if message.has_null_value() else base64.b64encode(message.data()).decode(),
         "key": message.partition_key() or None,
+        "keyBytes": None,
         "orderingKey": base64.b64encode(ordering_key.encode("latin-1")).decode() if ordering_key else None,
         "properties": message.properties(),
         "eventTimeMs": message.event_timestamp(),
         "publishTimeMs": message.publish_timestamp(),
         "redeliveryCount": message.redelivery_count(),
-        "producerName": None,
+        "producerName": message.producer_name(),
         "sequenceId": None,
     }
 

@@ -2,7 +2,7 @@
 import type { MessageId } from '../../../src/core/message-id.js';
 import { formatMessageId } from '../../../src/core/message-id.js';
 import { NegativeAckTracker } from '../../../src/redelivery/negative-ack-tracker.js';
-import type { NegativeAckTrackerOptions } from '../../../src/redelivery/negative-ack-tracker.js';
+import type { NegativeAckTrackerOptions } from '../../../src/redelivery/negative-ack-options.js';
 import { FakeClock } from '../../../src/testing/fake-clock.js';
 
 export function idOf(entryId: number, more: Partial<MessageId> = {}): MessageId {

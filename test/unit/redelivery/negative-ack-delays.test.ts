@@ -42,6 +42,27 @@ describe('which delay applies', () => {
     expect(bench.requests).toEqual([{ afterMs: 5_000, ids: ['1:1:-1'] }]);
   });
 
+  it('takes a backoff and a fixed delay together: one for messages, the other for ids (N-14)', async () => {
+    const bench = new TrackerBench({ backoff: fixedBackoff(2_000), random, delayMs: 5_000 });
+    bench.tracker.negativeAcknowledgeId(idOf(1));
+    bench.tracker.negativeAcknowledge({ id: idOf(2), redeliveryCount: 0 });
+    await bench.clock.advanceBy(10_000);
+    expect(bench.requests).toEqual([
+      { afterMs: 2_000, ids: ['1:2:-1'] },
+      { afterMs: 5_000, ids: ['1:1:-1'] },
+    ]);
+  });
+
+  it('needs nothing of its owner but a request by ids, so that a client without a backoff has one (N-15)', async () => {
+    const redeliver = vi.fn(() => Promise.resolve());
+    const bench = new TrackerBench({ redeliver, backoff: exponentialBackoff(), random });
+    bench.tracker.negativeAcknowledge({ id: idOf(1), redeliveryCount: 3 });
+    await bench.clock.advanceBy(7_999);
+    expect(redeliver).not.toHaveBeenCalled();
+    await bench.clock.advanceBy(1);
+    expect(redeliver.mock.calls).toEqual([[[idOf(1)]]]);
+  });
+
   it('uses the fixed delay where the broker sent no count (N-13)', async () => {
     const bench = new TrackerBench({ backoff: fixedBackoff(10), random, delayMs: 5_000 });
     bench.tracker.negativeAcknowledge({ id: idOf(1) });
@@ -101,10 +122,17 @@ describe('options', () => {
       'NegativeAckTracker: unknown option "backof", did you mean "backoff"?',
       'NegativeAckTracker: "clock" must be a Clock, got 1',
       'NegativeAckTracker: "redeliver" must be a function, got 2',
-      'NegativeAckTracker: "delayMs" must be a duration of 0 ms or more (in milliseconds), got -1',
       'NegativeAckTracker: "retryRequestMs" must be a duration of 0 ms or more (in milliseconds), got NaN',
       'NegativeAckTracker: "maxIdsPerRequest" must be at most 1000, got 1001',
+      'NegativeAckTracker: "delayMs" must be a duration of 0 ms or more (in milliseconds), got -1',
     ]);
+  });
+
+  it.each([-1, NaN, Infinity, '5'])('refuses a fixed delay of %s, and takes 0 (N-12)', (delayMs) => {
+    expect(() => new TrackerBench({ delayMs: delayMs as number })).toThrow(
+      /"delayMs" must be a duration of 0 ms or more/,
+    );
+    expect(() => new TrackerBench({ delayMs: 0 })).not.toThrow();
   });
 
   it('asks for a random source beside a backoff', () => {

@@ -40,6 +40,32 @@ describe('entries', () => {
     expect([bench.tracker.size, bench.clock.pendingTimers]).toEqual([0, []]);
   });
 
+  it('forgets what is of one topic, in flight too, and goes on with the others (N-29)', async () => {
+    const bench = new TrackerBench();
+    const made = withResolvers();
+    const other = 'persistent://a/b/other';
+    bench.answers.push(() => made.promise);
+    for (const [entry, topic] of [other, other, idOf(0).topic].entries()) {
+      bench.holdUntil(100 * (entry + 1), idOf(entry, { topic }));
+    }
+    await bench.clock.advanceBy(100);
+    bench.tracker.clear(other);
+    made.reject(new Error('no connection'));
+    await bench.clock.advanceBy(10_000);
+    expect(bench.requests.map(({ afterMs, ids }) => [afterMs, ...ids])).toEqual([
+      [100, '1:0:-1'],
+      [300, '1:2:-1'],
+    ]);
+    expect([bench.tracker.size, bench.clock.pendingTimers]).toEqual([0, []]);
+  });
+
+  it('has no timer once all that it held was of a topic that is forgotten (N-19)', () => {
+    const bench = new TrackerBench();
+    bench.holdUntil(100, idOf(1));
+    bench.tracker.clear(idOf(1).topic);
+    expect([bench.tracker.size, bench.clock.pendingTimers]).toEqual([0, []]);
+  });
+
   it('holds again after clear', async () => {
     const bench = new TrackerBench();
     bench.holdUntil(100, idOf(1));

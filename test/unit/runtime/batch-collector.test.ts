@@ -29,15 +29,20 @@ class Bench {
       limits: resolveBatchOptions(limits),
       concurrency,
       clock: this.clock,
-      logger: { debug: silent, info: silent, warn: silent, error: (message, fields) => this.errors.push([message, fields]) },
-      handle: (async (deliveries: readonly Delivery<string>[]) => {
+      logger: {
+        debug: silent,
+        info: silent,
+        warn: silent,
+        error: (message, fields) => this.errors.push([message, fields]),
+      },
+      handle: async (deliveries: readonly Delivery<string>[]) => {
         const names = deliveries.map(({ payload }) => payload);
         this.batches.push(`${this.clock.now()}: ${names.join(' ')}`);
         this.most = Math.max(this.most, ++this.running);
         if (takesMs > 0) await new Promise<void>((resolve) => this.clock.setTimer(takesMs, resolve));
         this.running--;
         return answer(names) as Outcome;
-      }) as never,
+      },
     });
   }
 

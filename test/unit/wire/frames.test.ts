@@ -24,6 +24,25 @@ describe('frames', () => {
     expect(crc32c(Buffer.from('123456789')).toString(16)).toBe('e3069283');
   });
 
+  it('CRC-32C is the same by any number of bytes at a time, wherever they begin', () => {
+    const bitByBit = (bytes: Uint8Array): number => {
+      let crc = -1;
+      for (const byte of bytes) {
+        crc ^= byte;
+        for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0x82f63b78 : 0);
+      }
+      return ~crc >>> 0;
+    };
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 600 }), fc.nat(40), (bytes, start) => {
+        const from = Math.min(start, bytes.length);
+        expect(crc32c(bytes, from)).toBe(bitByBit(bytes.subarray(from)));
+      }),
+    );
+    const many = Buffer.from(Array.from({ length: 2_000 }, (_, index) => (index * 7) & 0xff));
+    for (let start = 0; start < 20; start++) expect(crc32c(many, start)).toBe(bitByBit(many.subarray(start)));
+  });
+
   it('an entry comes back as it was sent', () => {
     const { command, payload } = received(encodeSend(send, metadata, Buffer.from('hello')));
 
@@ -160,8 +179,8 @@ describe('batches', () => {
     batch.add({ payloadSize: 0, nullValue: true }, Buffer.alloc(0));
 
     expect(decodeBatch(batch.view(), 2)).toEqual([
-      { index: 0, metadata: { payloadSize: 2, partitionKey: 'ключ', sequenceId: 1 }, payload: Buffer.from('ab') },
-      { index: 1, metadata: { payloadSize: 0, nullValue: true }, payload: Buffer.alloc(0) },
+      { index: 0, metadata: { payloadSize: 2, partitionKey: 'ключ', sequenceId: 1 }, start: 18, end: 20 },
+      { index: 1, metadata: { payloadSize: 0, nullValue: true }, start: 28, end: 28 },
     ]);
   });
 

@@ -5,6 +5,7 @@ import type { EncodedMessage } from '../../../src/core/message.js';
 import { FakeClock } from '../../../src/testing/fake-clock.js';
 import { Batcher } from '../../../src/transports/wire/batcher.js';
 import { batchSequenceId, encodeBatch, encodeSingle } from '../../../src/transports/wire/entry-encoder.js';
+import { OutgoingBatch } from '../../../src/transports/wire/outgoing-batch.js';
 import { MessageRouting } from '../../../src/transports/wire/message-routing.js';
 import { PendingBytes, PendingRoom, sizeOf } from '../../../src/transports/wire/pending-message.js';
 import type { PendingMessage } from '../../../src/transports/wire/pending-message.js';
@@ -18,15 +19,26 @@ const plain: EncodedMessage = { payload: Buffer.from('hello'), properties: {} };
 
 function pending(sequenceId: number, message: Partial<EncodedMessage> = {}): PendingMessage {
   const whole = { ...plain, ...message };
-  const nothing = (): void => undefined;
-  return { message: whole, sequenceId, bytes: sizeOf(whole), sinceMs: 0, stored: nothing, failed: nothing };
+  return { message: whole, sequenceId, bytes: sizeOf(whole), sinceMs: 0, settle: () => undefined };
+}
+
+function batchOf(messages: readonly PendingMessage[]): OutgoingBatch {
+  const batch = new OutgoingBatch(0);
+  for (const message of messages) batch.add(message);
+  return batch;
+}
+
+/** The sequence ids of its messages, as they are written. */
+function idsOf(batch: OutgoingBatch): number[] {
+  if (batch.size === 1) return [batch.lowestId];
+  return decodeBatch(batch.payload(), batch.size).map(({ metadata }) => metadata.sequenceId ?? -1);
 }
 
 /** A batcher, and the sequence ids of the entries that it sent. */
 function batcher(options: Partial<{ maxMessages: number; maxBytes: number; byKey: boolean }> = {}) {
   const sent: number[][] = [];
   const all = { maxMessages: 1_000, maxBytes: 100_000, maxDelayMs: 0, byKey: false, ...options };
-  const send = (messages: readonly PendingMessage[]) => sent.push(messages.map(({ sequenceId }) => sequenceId));
+  const send = (batch: OutgoingBatch) => sent.push(idsOf(batch));
   const clock = new FakeClock();
   return { batches: new Batcher(all, clock, send), sent, clock };
 }
@@ -118,11 +130,11 @@ describe('batches by key', () => {
       fc.property(fc.array(fc.constantFrom('a', 'b', 'c', undefined), { maxLength: 40 }), fc.nat(12), (keys, max) => {
         let highest = -1;
         const stored: number[] = [];
-        const send = (messages: readonly PendingMessage[]): void => {
-          const id = batchSequenceId(messages, true);
+        const send = (batch: OutgoingBatch): void => {
+          const id = batchSequenceId(batch, true);
           if (id <= highest) return;
           highest = id;
-          stored.push(...messages.map(({ sequenceId }) => sequenceId));
+          stored.push(...idsOf(batch));
         };
         const options = { maxMessages: max + 1, maxBytes: 100_000, maxDelayMs: 0, byKey: true };
         const batches = new Batcher(options, new FakeClock(), send);
@@ -143,7 +155,7 @@ describe('an entry', () => {
   };
 
   it('of a batch names its lowest and its highest id', () => {
-    const { send, metadata } = entryOf(encodeBatch([pending(3), pending(7)], false, origin));
+    const { send, metadata } = entryOf(encodeBatch(batchOf([pending(3), pending(7)]), false, origin));
 
     expect(send).toMatchObject({ sequenceId: 3, highestSequenceId: 7, numMessages: 2 });
     expect(metadata).toMatchObject({ sequenceId: 3, highestSequenceId: 7, numMessagesInBatch: 2 });
@@ -151,7 +163,7 @@ describe('an entry', () => {
 
   it('of a batch by key names its highest id alone, and its key (G-02)', () => {
     const messages = [pending(3, { key: 'k' }), pending(7, { key: 'k' })];
-    const { send, metadata } = entryOf(encodeBatch(messages, true, origin));
+    const { send, metadata } = entryOf(encodeBatch(batchOf(messages), true, origin));
 
     expect(send).toMatchObject({ sequenceId: 7, numMessages: 2 });
     expect(send).not.toHaveProperty('highestSequenceId');
@@ -164,7 +176,7 @@ describe('an entry', () => {
       pending(0, { payload: null, key: Buffer.from([1, 2]) }),
       pending(1, { orderingKey: Buffer.from('o'), eventTimeMs: 9, properties: { length: '1', a: 'ü' } }),
     ];
-    const { payload } = entryOf(encodeBatch(messages, false, origin));
+    const { payload } = entryOf(encodeBatch(batchOf(messages), false, origin));
 
     expect(decodeBatch(payload, 2)).toMatchObject([
       { metadata: { nullValue: true, partitionKey: 'AQI=', partitionKeyB64Encoded: true, sequenceId: 0 } },
@@ -181,17 +193,59 @@ describe('an entry', () => {
     ]);
   });
 
+  it('of a batch is as its messages were when they were added, whatever becomes of their bytes', () => {
+    const payload = Buffer.from('one');
+    const batch = batchOf([pending(0, { payload }), pending(1, { payload })]);
+    payload.write('two');
+
+    const { payload: stored } = entryOf(encodeBatch(batch, false, origin));
+
+    expect(batch.first.payload).toEqual(Buffer.from('one'));
+    expect(decodeBatch(stored, 2).map(({ start, end }) => stored.toString('utf8', start, end))).toEqual(['one', 'one']);
+  });
+
+  it('of a batch that is too large becomes two, with all that each message had', () => {
+    const messages: Partial<EncodedMessage>[] = [
+      { payload: Buffer.from('a'), key: 'k' },
+      { payload: null, key: Buffer.from([1]) },
+      { properties: { name: 'value' }, eventTimeMs: 7, orderingKey: Buffer.from('o') },
+    ];
+    const [one, other] = batchOf(messages.map((message, id) => pending(id + 5, message))).halves();
+
+    expect([idsOf(one), idsOf(other)]).toEqual([[5], [6, 7]]);
+    expect(one.first).toMatchObject({ payload: Buffer.from('a'), key: 'k' });
+    expect(other.first).toMatchObject({ payload: null, key: Buffer.from([1]) });
+    const [, last] = decodeBatch(other.payload(), 2);
+    expect(last?.metadata).toMatchObject({ eventTime: 7, orderingKey: Buffer.from('o') });
+    expect(last?.metadata.properties).toEqual([{ key: 'name', value: 'value' }]);
+    expect(one.receipts.bytes + other.receipts.bytes).toBe(
+      messages.reduce((sum, message, id) => sum + pending(id, message).bytes, 0),
+    );
+  });
+
+  it('of a batch is without a message that cannot be written, which fails alone', () => {
+    const { batches, sent } = batcher();
+    batches.add(pending(0));
+
+    expect(() => batches.add(pending(1, { key: { length: 1 } as unknown as string }))).toThrow(TypeError);
+    batches.add(pending(2));
+    batches.flush();
+
+    expect(sent).toEqual([[0, 2]]);
+  });
+
   it('is compressed as a whole', async () => {
     const codec = await loadCodec(COMPRESSION_NUMBERS.lz4);
     const compression = { number: COMPRESSION_NUMBERS.lz4, codec };
     const payload = Buffer.alloc(1_000, 'x');
-    const frame = encodeBatch([pending(0, { payload }), pending(1, { payload })], false, { ...origin, compression });
+    const batch = batchOf([pending(0, { payload }), pending(1, { payload })]);
+    const frame = encodeBatch(batch, false, { ...origin, compression });
     const { metadata, payload: stored } = entryOf(frame);
 
-    const messages = decodeBatch(decompress(codec, stored, metadata.uncompressedSize ?? 0), 2);
+    const whole = decompress(codec, stored, metadata.uncompressedSize ?? 0);
 
     expect(metadata.compression).toBe(COMPRESSION_NUMBERS.lz4);
-    expect(messages.map((message) => message.payload.equals(payload))).toEqual([true, true]);
+    expect(decodeBatch(whole, 2).map(({ start, end }) => whole.subarray(start, end))).toEqual([payload, payload]);
   });
 
   it('is left as it is where compression does not make it smaller', async () => {
@@ -246,24 +300,27 @@ describe('the partition of a message', () => {
 });
 
 describe('room', () => {
+  const roomFor = (messages: number, bytes: PendingBytes, admit: (message: PendingMessage) => void) =>
+    new PendingRoom(messages, bytes, new FakeClock(), admit);
+
   it('is shared by all publishers of a client, in bytes', () => {
     const shared = new PendingBytes(100);
     const admitted: number[] = [];
     const admit = ({ sequenceId }: PendingMessage) => void admitted.push(sequenceId);
-    const [one, other] = [new PendingRoom(10, shared, admit), new PendingRoom(10, shared, admit)];
+    const [one, other] = [roomFor(10, shared, admit), roomFor(10, shared, admit)];
     const message = { ...pending(1), bytes: 80 };
     one.enter(message);
 
     other.enter({ ...pending(2), bytes: 80 });
     expect(admitted).toEqual([1]);
-    one.leave([message]);
+    one.leave({ count: 1, bytes: 80 });
 
     expect(admitted).toEqual([1, 2]);
   });
 
   it('is there for a message that is larger than all of it, once nothing else is', () => {
     const admitted: number[] = [];
-    const room = new PendingRoom(10, new PendingBytes(100), ({ sequenceId }) => void admitted.push(sequenceId));
+    const room = roomFor(10, new PendingBytes(100), ({ sequenceId }) => void admitted.push(sequenceId));
 
     room.enter({ ...pending(1), bytes: 1_000 });
 
@@ -272,26 +329,25 @@ describe('room', () => {
 
   it('is given to any number of messages that fail at once', () => {
     let failing = 0;
-    const room: PendingRoom = new PendingRoom(1, new PendingBytes(100), (message) => {
-      if (message !== first) failing += 1;
-      if (message !== first) room.leave([message]);
+    const room: PendingRoom = roomFor(1, new PendingBytes(100), (message) => {
+      if (message.sequenceId !== 0) failing += 1;
+      if (message.sequenceId !== 0) room.leave({ count: 1, bytes: 1 });
     });
-    const first = { ...pending(0), bytes: 1 };
-    for (let id = 0; id < 20_000; id++) room.enter(id === 0 ? first : { ...pending(id), bytes: 1 });
+    for (let id = 0; id < 20_000; id++) room.enter({ ...pending(id), bytes: 1 });
 
-    room.leave([first]);
+    room.leave({ count: 1, bytes: 1 });
 
     expect(failing).toBe(19_999);
   });
 
   it('is given in the order of asking, also to a small message behind a large one', () => {
     const admitted: number[] = [];
-    const room = new PendingRoom(10, new PendingBytes(100), ({ sequenceId }) => void admitted.push(sequenceId));
+    const room = roomFor(10, new PendingBytes(100), ({ sequenceId }) => void admitted.push(sequenceId));
     const first = { ...pending(1), bytes: 60 };
     for (const message of [first, { ...pending(2), bytes: 60 }, { ...pending(3), bytes: 10 }]) room.enter(message);
     expect(admitted).toEqual([1]);
 
-    room.leave([first]);
+    room.leave({ count: 1, bytes: 60 });
 
     expect(admitted).toEqual([1, 2, 3]);
   });

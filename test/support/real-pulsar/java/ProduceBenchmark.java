@@ -1,9 +1,12 @@
 // Produces with the Java client and tells how long it took: the yardstick of the benchmarks. Arguments: service URL,
-// topic, bytes of a payload, "batched" or "single". Each line of standard input is a number of messages; each line of
-// standard output the nanoseconds from the first send to the last receipt.
+// topic, bytes of a payload, "batched" or "single", how many messages may wait for receipts. Each line of standard input
+// is a number of messages; each line of standard output has the nanoseconds from the first send to the last receipt, and
+// the nanoseconds of processor time that this process took meanwhile.
+import com.sun.management.OperatingSystemMXBean;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -12,8 +15,8 @@ import org.apache.pulsar.client.api.Producer;
 import org.apache.pulsar.client.api.PulsarClient;
 
 public final class ProduceBenchmark {
-    /** As many as the other side has by default. */
-    private static final int MAX_PENDING = 50_000;
+    private static final OperatingSystemMXBean PROCESS =
+        (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
 
     public static void main(String[] args) throws Exception {
         PrintStream answers = System.out;
@@ -24,23 +27,25 @@ public final class ProduceBenchmark {
                     .topic(args[1])
                     .enableBatching(args[3].equals("batched"))
                     .blockIfQueueFull(true)
-                    .maxPendingMessages(MAX_PENDING)
+                    .maxPendingMessages(Integer.parseInt(args[4]))
                     .create()) {
             BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-                answers.println(nanosecondsFor(producer, payload, Integer.parseInt(line)));
+                answers.println(timesFor(producer, payload, Integer.parseInt(line)));
                 answers.flush();
             }
         }
         Runtime.getRuntime().halt(0);
     }
 
-    private static long nanosecondsFor(Producer<byte[]> producer, byte[] payload, int count) throws Exception {
+    private static String timesFor(Producer<byte[]> producer, byte[] payload, int count) throws Exception {
         List<CompletableFuture<MessageId>> receipts = new ArrayList<>(count);
+        long cpuStart = PROCESS.getProcessCpuTime();
         long start = System.nanoTime();
         for (int i = 0; i < count; i++) receipts.add(producer.sendAsync(payload));
         producer.flush();
         for (CompletableFuture<MessageId> receipt : receipts) receipt.get();
-        return System.nanoTime() - start;
+        long wall = System.nanoTime() - start;
+        return wall + " " + (PROCESS.getProcessCpuTime() - cpuStart);
     }
 }

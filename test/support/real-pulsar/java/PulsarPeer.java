@@ -154,6 +154,7 @@ public final class PulsarPeer {
     private static TypedMessageBuilder<byte[]> message(Producer<byte[]> producer, JsonNode message) {
         TypedMessageBuilder<byte[]> builder = producer.newMessage().value(bytes(message.get("value")));
         if (message.has("key")) builder.key(message.get("key").asText());
+        if (message.has("keyBytes")) builder.keyBytes(bytes(message.get("keyBytes")));
         if (message.has("orderingKey")) builder.orderingKey(bytes(message.get("orderingKey")));
         if (message.has("eventTimeMs")) builder.eventTime(message.get("eventTimeMs").asLong());
         if (message.has("sequenceId")) builder.sequenceId(message.get("sequenceId").asLong());
@@ -264,6 +265,7 @@ public final class PulsarPeer {
             .put("batchIndex", batchIndexOf(message.getMessageId()))
             .put("value", base64(message.getValue()))
             .put("key", message.getKey())
+            .put("keyBytes", message.hasBase64EncodedKey() ? base64(message.getKeyBytes()) : null)
             .put("orderingKey", message.hasOrderingKey() ? base64(message.getOrderingKey()) : null)
             .put("eventTimeMs", message.getEventTime())
             .put("publishTimeMs", message.getPublishTime())

@@ -1,0 +1,12 @@
+// Where the examples run: on a broker in this process or, when PULSAR_URL is set, on that real one.
+import { randomUUID } from 'node:crypto';
+import { embedded } from 'pulsework/embedded';
+import { wire } from 'pulsework/wire';
+
+const serviceUrl = process.env['PULSAR_URL'] ?? '';
+const run = randomUUID();
+
+export const transport = serviceUrl === '' ? embedded() : wire({ serviceUrl });
+
+/** A real broker keeps what other runs left in its topics, so each run there has topics of its own. They stay on it. */
+export const topics = serviceUrl === '' ? undefined : (name: string) => `example-${run}-${name}`;

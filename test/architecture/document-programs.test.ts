@@ -1,0 +1,50 @@
+// Programs in documents are what people copy: each compiles in a project as a user has it.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ROOT, repositoryFiles, textOf } from './source-files.js';
+
+const documents = repositoryFiles.filter((path) => /^docs\/[^/]+\.md$/.test(path));
+const programs = documents.flatMap((path) =>
+  [...textOf(path).matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text = ''], index) => ({
+    name: `${basename(path, '.md')}-${index}.ts`,
+    text,
+  })),
+);
+let folder = '';
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'pulsework-documents-'));
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+  const options = { typeRoots: [join(ROOT, 'node_modules', '@types')] };
+  // The package is compiled from its sources here, and so needs what they declare for a package without types.
+  const include = ['*.ts', join(ROOT, 'src/transports/wire/protocol/snappyjs.d.ts')];
+  const tsconfig = { extends: join(ROOT, 'tsconfig.json'), include, compilerOptions: options };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(tsconfig));
+  for (const { name, text } of programs) writeFileSync(join(folder, name), text);
+});
+
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+it('there are programs in the documents', () => {
+  expect(programs.map(({ name }) => name)).toContain('wire-client-0.ts');
+});
+
+it('every program in the documents compiles', { timeout: 240_000 }, () => {
+  expect(compile()).toBe('');
+});
+
+function compile(): string {
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  try {
+    return execFileSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8', stdio: 'pipe' });
+  } catch (error) {
+    // What is wrong stands on standard output.
+    return (error as { readonly stdout: string }).stdout;
+  }
+}

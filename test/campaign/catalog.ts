@@ -1,0 +1,7 @@
+// All campaigns, in the order in which `--help` lists them.
+import type { Campaign } from './campaign.js';
+import { crashCampaign } from './crash-campaign.js';
+import { nackScheduleCampaign } from './nack-schedule-campaign.js';
+import { wireCutsCampaign } from './wire-cuts-campaign.js';
+
+export const CAMPAIGNS: readonly Campaign[] = [crashCampaign, wireCutsCampaign, nackScheduleCampaign];

@@ -1,0 +1,40 @@
+// The examples on a real broker: with PULSAR_URL each writes what it writes on the embedded one, and again the next time,
+// although the broker keeps what the run before left there.
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { ROOT } from '../architecture/source-files.js';
+import { runProgram } from '../support/run-node.js';
+import { test } from '../support/real-pulsar/integration-test.js';
+import type { SharedPulsar } from '../support/real-pulsar/integration-test.js';
+
+const names = readdirSync(join(ROOT, 'examples')).filter((name) => /^\d\d-/.test(name));
+
+/** Three times what two runs took on an overloaded machine. */
+const RUNS_LIMIT_MS = 130_000;
+
+test.for(names)(
+  '%s writes the same on a real broker, twice in a row',
+  { timeout: RUNS_LIMIT_MS },
+  async (name, { pulsar }) => {
+    const stdout = readFileSync(join(ROOT, 'examples', name, 'expected-output.txt'), 'utf8');
+    const env = { PULSAR_URL: pulsar.serviceUrl };
+    const before = await exampleRuns(pulsar);
+
+    const first = await runProgram(`examples/${name}/main.ts`, { env });
+    const second = await runProgram(`examples/${name}/main.ts`, { env });
+
+    expect([first, second]).toEqual([
+      { stdout, stderr: '', exit: 0 },
+      { stdout, stderr: '', exit: 0 },
+    ]);
+    const added = [...(await exampleRuns(pulsar))].filter((run) => !before.has(run));
+    expect(added.length).toBeGreaterThanOrEqual(2);
+  },
+);
+
+/** The runs that have left topics on the broker: the proof that it was used. */
+async function exampleRuns(pulsar: SharedPulsar): Promise<ReadonlySet<string>> {
+  const topics = (await pulsar.admin.call('GET', '/persistent/public/default')) as readonly string[];
+  return new Set(topics.flatMap((topic) => /\/example-([0-9a-f-]{36})-/.exec(topic)?.[1] ?? []));
+}

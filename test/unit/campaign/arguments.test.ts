@@ -1,0 +1,52 @@
+// The command line of `npm run campaign`.
+import { expect, it } from 'vitest';
+import { helpText, parseArguments } from '../../campaign/arguments.js';
+
+const KNOWN = ['wire-cuts', 'kills'];
+
+it('runs the named campaign as often as it says itself, from seed 1 on', () => {
+  expect(parseArguments(['kills'], KNOWN)).toEqual({ kind: 'run', name: 'kills', runs: undefined, seed: 1 });
+});
+
+it('takes the options on either side of the name', () => {
+  expect(parseArguments(['--seed', '0', 'kills', '--runs', '3'], KNOWN)).toEqual({
+    kind: 'run',
+    name: 'kills',
+    runs: 3,
+    seed: 0,
+  });
+});
+
+it('gives help whatever else is asked', () => {
+  expect(parseArguments(['nothing', '--help'], KNOWN)).toEqual({ kind: 'help' });
+});
+
+it('help names each campaign with what it says and how often it runs', () => {
+  const text = helpText([{ name: 'wire-cuts', says: 'cuts wires', defaultRuns: 200 }]);
+
+  expect(text).toContain('  wire-cuts  cuts wires (200 runs)\n');
+});
+
+it('refuses a name that it does not know, and lists those it knows', () => {
+  expect(() => parseArguments(['wirecuts'], KNOWN)).toThrow(
+    'unknown campaign "wirecuts"; campaigns are wire-cuts, kills;',
+  );
+});
+
+it.each([
+  [[], 'one campaign must be named, got 0'],
+  [['kills', 'wire-cuts'], 'one campaign must be named, got 2'],
+  [['kills', '--run', '3'], 'unknown option "--run"'],
+  [['kills', '--runs'], '--runs needs a whole number of 1 or more, got null'],
+  [['kills', '--runs', '0'], '--runs needs a whole number of 1 or more, got "0"'],
+  [['kills', '--seed', '-1'], '--seed needs a whole number of 0 or more, got "-1"'],
+  [['kills', '--seed', '1e3'], '--seed needs a whole number of 0 or more, got "1e3"'],
+])('refuses %j', (args, problem) => {
+  expect(() => parseArguments(args, KNOWN)).toThrow(problem);
+});
+
+it('tells all that is wrong at once', () => {
+  expect(() => parseArguments(['--runs', 'many', '--quick'], KNOWN)).toThrow(
+    /^--runs needs .*; unknown option "--quick"; one campaign must be named, got 0; campaigns are/,
+  );
+});
