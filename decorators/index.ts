@@ -3,4 +3,4 @@
 export { Handler } from './handler.js';
 export type { HandlerClassDefaults } from './handler.js';
 export { Subscribe } from './subscribe.js';
-export type { HandlerMethodDecorator, SubscribeOptions } from './subscribe.js';
+export type { BatchMethodDecorator, HandlerMethodDecorator, SubscribeOptions } from './subscribe.js';

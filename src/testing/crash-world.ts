@@ -2,6 +2,7 @@
 // that survive, virtual time, and runtimes that are started again on what is left. Equal cuts do the same.
 import { EmbeddedBroker } from '../broker/embedded-broker.js';
 import type { ReceivedMessage } from '../core/message.js';
+import type { Clock, Timer } from '../ports/clock.js';
 import type { Transport } from '../ports/transport.js';
 import type { DrainReport, Runtime } from '../runtime/runtime.js';
 import { embedded } from '../transports/embedded/embedded-transport.js';
@@ -15,7 +16,7 @@ export interface Cut {
   readonly fault: Fault;
 }
 
-/** Starts the service on a transport; `store` wraps a store so that its calls are cut too. */
+/** Starts the service on a transport, whose clock is that of the process; `store` wraps a store so that its calls are cut too. */
 export type StartService = (
   transport: Transport,
   store: <S extends object>(store: S, methods: readonly (keyof S)[]) => S,
@@ -23,6 +24,36 @@ export type StartService = (
 
 /** Longer than a call may take, a drain and a subscription's return. */
 const DRAIN_MS = 120_000;
+
+/** The clock of one process: its timers end with it. */
+class MortalClock implements Clock {
+  readonly #clock: FakeClock;
+  #ended = false;
+
+  constructor(clock: FakeClock) {
+    this.#clock = clock;
+  }
+
+  end(): void {
+    this.#ended = true;
+  }
+
+  now(): number {
+    return this.#clock.now();
+  }
+
+  setTimer(delayMs: number, run: () => void): Timer {
+    return this.#clock.setTimer(delayMs, () => this.#run(run));
+  }
+
+  nextTurn(run: () => void): void {
+    this.#clock.nextTurn(() => this.#run(run));
+  }
+
+  #run(run: () => void): void {
+    if (!this.#ended) run();
+  }
+}
 
 export class CrashWorld {
   readonly clock = new FakeClock();
@@ -61,12 +92,14 @@ export class CrashWorld {
   /** Starts the first process. */
   async start(): Promise<void> {
     const inner = embedded({ broker: this.broker });
+    const clock = new MortalClock(this.clock);
     const onGone = (): void => {
       this.#gone = true;
+      clock.end();
       this.#onGone();
       void inner.close();
     };
-    const faulty = new FaultyTransport(inner, { ...this.#cut, clock: this.clock, onGone });
+    const faulty = new FaultyTransport(inner, { ...this.#cut, clock, onGone });
     this.#faulty = faulty;
     this.#runtime = await this.#start(faulty, (store, methods) => faulty.store(store, methods));
   }

@@ -56,8 +56,8 @@ export class FaultyTransport implements Transport {
   get capabilities(): Transport['capabilities'] {
     return this.#inner.capabilities;
   }
-  get clock(): Clock | undefined {
-    return this.#inner.clock;
+  get clock(): Clock {
+    return this.#plan.clock;
   }
   get maxMessageBytes(): number {
     return this.#inner.maxMessageBytes;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Delivery, HandlerOptions, Outcome } from '../../../src/index.js';
-import { defer, defineHandler, poison, retry, seconds, success, topic } from '../../../src/index.js';
+import { defer, defineHandler, on, poison, retry, seconds, skip, success, topic } from '../../../src/index.js';
 import { World } from '../../support/runtime-world.js';
 
 const orders = topic('orders');
@@ -81,6 +81,25 @@ describe('drain', () => {
     await world.clock.advanceBy(0);
     await world.drain(runtime, 0);
     expect(world.backlog('orders', 's')).toBe(0);
+  });
+
+  it('never acknowledges what no handler has had, whatever `onError` says', async () => {
+    const validate = (value: unknown): Promise<{ readonly value: unknown }> => wait(seconds(1)).then(() => ({ value }));
+    const slow = topic('orders', { payload: { '~standard': { version: 1, vendor: 'test', validate } } });
+    let runs = 0;
+    const handler = defineHandler({
+      name: 'h',
+      source: slow,
+      subscription: 's',
+      onError: [on(Error, () => skip('every error'))],
+      handle: () => (runs++, success()),
+    });
+    const runtime = await world.start({ handlers: [handler] });
+    await world.publish('orders', 1);
+    await world.clock.advanceBy(0);
+    await world.drain(runtime, 0);
+    expect(runs).toBe(0);
+    expect(world.backlog('orders', 's')).toBe(1);
   });
 
   it('names handlers that ignore their signal and closes all the same', async () => {

@@ -2,7 +2,7 @@
 // dead-lettered, no delivery is settled twice, and keys keep their order where nothing fails.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Outcome, Runtime, SubscriptionType } from '../../../src/index.js';
+import type { Delivery, Outcome, Runtime, SubscriptionType } from '../../../src/index.js';
 import {
   defer,
   defineHandler,
@@ -59,17 +59,20 @@ class Program {
   readonly handled = new Map<number, number>();
   /** Messages that started while an earlier one of their key had not been handled yet. */
   readonly overtakings: string[] = [];
-  #starts = 0;
+  /** Runs of each message. */
+  readonly #runs = new Map<number, number>();
   readonly published: (Job & { readonly key: string | undefined })[] = [];
   readonly #alive: { readonly runtime: Runtime; readonly crash: () => Promise<void> }[] = [];
   readonly #type: SubscriptionType;
   readonly #ordered: boolean;
   readonly #failing: boolean;
+  readonly #batched: boolean;
 
-  constructor(type: SubscriptionType, ordered: boolean, failing: boolean) {
+  constructor(type: SubscriptionType, ordered: boolean, failing: boolean, batched = false) {
     this.#type = type;
     this.#ordered = ordered;
     this.#failing = failing;
+    this.#batched = batched;
   }
 
   async run(steps: readonly Step[]): Promise<void> {
@@ -119,7 +122,7 @@ class Program {
     const single = this.#type === 'exclusive' || this.#type === 'failover';
     if (this.#alive.length >= (this.#type === 'exclusive' ? 1 : 3)) return;
     const inner = embedded({ broker: this.world.broker });
-    const handler = defineHandler({
+    const options = {
       name: 'worker',
       source: topic('jobs'),
       subscription: 's',
@@ -127,23 +130,33 @@ class Program {
       ordering: this.#ordered ? (single ? 'partition' : 'key') : 'none',
       concurrency: 3,
       redelivery: { maxDeliveries: 4, backoff: exponentialBackoff({ minMs: 50, maxMs: 1_000 }) },
-      handle: async ({ payload, attempt, key }): Promise<Outcome> => {
-        const { n, fails, how, runMs } = payload as Job;
-        this.#starts++;
-        if (key !== undefined) this.#noteOvertaking(key, n);
-        await new Promise<void>((resolve) => this.world.clock.setTimer(runMs, resolve));
-        if (attempt > fails) {
-          this.handled.set(n, (this.handled.get(n) ?? 0) + 1);
-          return success();
-        }
-        if (how === 'throw') throw new Error('failed on purpose');
-        // Deferrals spend no attempt, so they must end by themselves: one in three.
-        if (how === 'defer') return this.#starts % 3 === 0 ? retry() : defer(20);
-        return how === 'poison' ? poison('bad') : how === 'retry' ? retry() : retryAfter(70);
-      },
-    });
+    } as const;
+    const handler = this.#batched
+      ? defineHandler({
+          ...options,
+          batch: { maxMessages: 3, maxWaitMs: 30 },
+          // A throw would be the error of the whole batch, and the jobs say which of them fail.
+          handle: (all) => Promise.all(all.map((each) => this.#handle(each).catch((error: unknown) => retry(error as Error)))),
+        })
+      : defineHandler({ ...options, handle: (delivery) => this.#handle(delivery) });
     const runtime = await this.world.start({ handlers: [handler], transport: this.ledger.wrap(inner) });
     this.#alive.push({ runtime, crash: () => inner.close() });
+  }
+
+  async #handle({ payload, attempt, key }: Delivery): Promise<Outcome> {
+    const { n, fails, how, runMs } = payload as Job;
+    const run = (this.#runs.get(n) ?? 0) + 1;
+    this.#runs.set(n, run);
+    if (key !== undefined) this.#noteOvertaking(key, n);
+    await new Promise<void>((resolve) => this.world.clock.setTimer(runMs, resolve));
+    if (attempt > fails) {
+      this.handled.set(n, (this.handled.get(n) ?? 0) + 1);
+      return success();
+    }
+    if (how === 'throw') throw new Error('failed on purpose');
+    // Deferrals spend no attempt, so they must end by themselves: one run in three does.
+    if (how === 'defer') return run % 3 === 0 ? retry() : defer(20);
+    return how === 'poison' ? poison('bad') : how === 'retry' ? retry() : retryAfter(70);
   }
 
   #noteOvertaking(key: string, n: number): void {
@@ -203,6 +216,38 @@ describe('on key-shared with ordering', () => {
         expect(program.overtakings).toEqual([]);
       }),
       { numRuns: RUNS, seed: SEED },
+    );
+  });
+});
+
+describe('of batch handlers', () => {
+  it.each([
+    ['shared', false],
+    ['exclusive', false],
+    ['key-shared', true],
+  ] as const)(
+    'on %s (ordered: %s) every message is handled or dead-lettered and none settled twice',
+    async (type, ordered) => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
+          const program = new Program(type, ordered, true, true);
+          await program.run(steps);
+          await program.check();
+        }),
+        { numRuns: RUNS / 2, seed: SEED },
+      );
+    },
+  );
+
+  it('keep the order of each key when nothing fails, over crashes, joins and drains', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
+        const program = new Program('key-shared', true, false, true);
+        await program.run(steps);
+        await program.check();
+        expect(program.overtakings).toEqual([]);
+      }),
+      { numRuns: RUNS / 2, seed: SEED },
     );
   });
 });

@@ -151,7 +151,6 @@ export async function runCrashProgram(program: CrashProgram, cut: Cut): Promise<
     return PulseworkRuntime.start({
       transport,
       handlers: [handler],
-      clock: world.clock,
       random: () => 0.5,
       logger: SILENT,
       callTimeoutMs: seconds(10),

@@ -1,0 +1,46 @@
+// A sample of the campaign `crash`: random programs of messages with every kind of ending, each cut at a random call to
+// broker or store. Nothing may be lost, acknowledged unhandled, or left behind.
+import { describe, expect, it } from 'vitest';
+import { FAULTS } from '../../../src/testing.js';
+import type { Cut } from '../../../src/testing.js';
+import type { CrashProgram } from '../../support/crash/crash-program.js';
+import { KINDS, crashProgram, randomCut, runCrashProgram } from '../../support/crash/crash-program.js';
+
+const NO_CUT: Cut = { at: 0, fault: 'throws' };
+const RUNS = 150;
+
+describe('random programs', () => {
+  it.each([0, 1, 2, 3])('lose nothing however they are cut, quarter %i', { timeout: 120_000 }, async (quarter) => {
+    for (let seed = 1 + quarter; seed <= RUNS; seed += 4) {
+      const program = crashProgram(seed);
+      const whole = await runCrashProgram(program, NO_CUT);
+      expect(whole.violations, `seed ${seed} without a cut`).toEqual([]);
+      const cut = randomCut(seed, whole.calls);
+      const { violations } = await runCrashProgram(program, cut);
+      expect(violations, `seed ${seed}, ${cut.fault} at call ${cut.at}`).toEqual([]);
+    }
+  });
+});
+
+/** One message of each kind with everything on that writes to stores. */
+const EVERYTHING: CrashProgram = {
+  seed: 0,
+  jobs: [...Object.keys(KINDS), 'wrong'].map((kind) => ({ id: `${kind}-0`, kind })),
+  batched: false,
+  options: { type: 'shared', retryTopic: true },
+  recordsAttempts: true,
+  isIdempotent: true,
+  drainAfterMs: undefined,
+};
+
+describe('every kind of message with both stores', () => {
+  it.each(FAULTS)('loses nothing at any call to broker or store: %s', { timeout: 120_000 }, async (fault) => {
+    const { calls, violations } = await runCrashProgram(EVERYTHING, NO_CUT);
+    expect(violations).toEqual([]);
+    expect(calls).toBeGreaterThan(40);
+    for (let at = 1; at <= calls; at += 1) {
+      const cut = await runCrashProgram(EVERYTHING, { at, fault });
+      expect(cut.violations, `call ${at}`).toEqual([]);
+    }
+  });
+});
