@@ -2,15 +2,15 @@
 // again in place, or to be settled again, waits here outside its slot; what is due runs before anything new.
 import { isClosed, toError } from '../core/errors.js';
 import type { ReceivedMessage } from '../core/message.js';
+import { redeliversSingly } from '../core/subscription-spec.js';
 import type { Clock, Timer } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
 import type { Subscription } from '../ports/transport.js';
-import { redeliversSingly } from '../core/subscription-spec.js';
 import { deliverAtMsOf } from './delayed-delivery.js';
 import { DeliveryRecord } from './delivery-record.js';
-import { withUncounted } from './failure-histories.js';
 import type { DeliveryRegistry } from './delivery-registry.js';
 import type { DeliveryRunner } from './delivery-runner.js';
+import { withUncounted } from './failure-histories.js';
 import type { HandlerPlan } from './handler-plan.js';
 import { KeptDeliveries } from './kept-deliveries.js';
 import { Lanes } from './lanes.js';

@@ -53,16 +53,19 @@ export class DeadLetterPublisher {
       failure === undefined ? undefined : `dead letters cannot be published to ${topic}: ${failure.error.message}`;
     if (failure === undefined) return undefined;
     if (!isClosed(failure.error)) this.#logFailure(record, settlement, pending, topic, failure);
-    return failure.kind === 'refused' ? this.#refused(record, settlement, letter, failure) : failure;
+    return failure.kind === 'refused' ? this.#refused(record, settlement, pending, failure) : failure;
   }
 
   /** What the handler wants done with a dead letter that can never be published as it is. */
   async #refused(
     record: DeliveryRecord,
     { cause }: DeadLetterSettlement,
-    { topic, message }: PendingPublish,
+    pending: PendingSettlement,
     failure: PublishFailure,
   ): Promise<PublishFailure | undefined> {
+    const [letter] = pending.publishes ?? [];
+    if (letter === undefined) return failure;
+    const { topic, message } = letter;
     const { plan, logger, publishers, calls, fullName } = this.#options;
     const { originId } = record;
     const rule = plan.onDeadLetterRefused;
@@ -83,6 +86,8 @@ export class DeadLetterPublisher {
       const fallback = this.#publishTo(fullName(decision.fallbackTopic), message);
       const second = await publishers.publishPlain(fallback);
       if (second !== undefined) throw second.error;
+      // Should the acknowledgement fail, a repeat finds this one published.
+      pending.publishes = [fallback];
       logger.error('a refused dead letter went to the fallback topic', {
         handler: plan.name,
         topic: fallback.topic,

@@ -11,8 +11,8 @@ import { DEAD_LETTER_CHOICES } from '../core/settlement.js';
 import { SUBSCRIPTION_TYPES, redeliversSingly } from '../core/subscription-spec.js';
 import { isTopic } from '../core/topic.js';
 import type { Transport } from '../ports/transport.js';
-import { Idempotency } from './idempotent.js';
 import { MIN_ACK_TIMEOUT_MS } from '../redelivery/ack-timeout-tracker.js';
+import { Idempotency } from './idempotent.js';
 
 /** All problems of `definition`, as sentences that start with the handler's name. */
 export function handlerProblems(

@@ -18,8 +18,8 @@ import { redeliversSingly } from '../core/subscription-spec.js';
 import { isTopic } from '../core/topic.js';
 import { deadLetterTopicName, fullTopicName, retryTopicName } from '../core/topic-name.js';
 import type { Capability } from '../ports/transport.js';
-import { Idempotency } from './idempotent.js';
 import { delaysInClient } from './delayed-delivery.js';
+import { Idempotency } from './idempotent.js';
 
 /** How payloads of one topic are read. */
 export interface PayloadReader {

@@ -1,9 +1,9 @@
 // One handler on one open subscription: wires the parts of a message's journey and owns their end.
 import { isClosed } from '../core/errors.js';
 import type { Subscription } from '../ports/transport.js';
+import { AckTimeoutTracker } from '../redelivery/ack-timeout-tracker.js';
 import { ConsumerLoop } from './consumer-loop.js';
 import { DeadLetterPublisher } from './dead-letter-publisher.js';
-import { AckTimeoutTracker } from '../redelivery/ack-timeout-tracker.js';
 import type { Dependencies } from './dependencies.js';
 import { DeliveryRegistry } from './delivery-registry.js';
 import { DeliveryRunner } from './delivery-runner.js';
@@ -15,9 +15,9 @@ import { Pauses } from './pauses.js';
 import type { PluginHost } from './plugin-host.js';
 import type { PortCalls } from './port-calls.js';
 import type { Publishers } from './publishers.js';
-import type { ResolvedRuntimeOptions } from './runtime-options.js';
 import { RecordedRuns } from './recorded-runs.js';
 import { RetryLetterPublisher } from './retry-letter-publisher.js';
+import type { ResolvedRuntimeOptions } from './runtime-options.js';
 import { SettlementReporter } from './settlement-reporter.js';
 import { Settler } from './settler.js';
 import type { SubscriptionHealth } from './subscription-handle.js';
