@@ -185,14 +185,8 @@ function valueProblem(outcome: Outcome): string | undefined {
       return isDue(outcome.until)
         ? undefined
         : `defer() takes milliseconds of 0 or more or a valid Date, got ${describeValue(outcome.until)}`;
-    case 'dependency-down': {
-      const { retryAfterMs = 0, scope } = outcome;
-      if (!isDelay(retryAfterMs))
-        return `dependencyDown() takes "retryAfterMs" of 0 or more, got ${describeValue(retryAfterMs)}`;
-      return ['subscription', 'key'].includes(scope)
-        ? undefined
-        : `dependencyDown() takes "scope" of subscription or key, got ${describeValue(scope)}`;
-    }
+    case 'dependency-down':
+      return dependencyDownProblem(outcome);
     case 'retry':
       return outcome.backoff === undefined || typeof outcome.backoff === 'function'
         ? undefined
@@ -204,6 +198,13 @@ function valueProblem(outcome: Outcome): string | undefined {
     default:
       return madeWrong(outcome);
   }
+}
+
+function dependencyDownProblem({ retryAfterMs = 0, scope }: DependencyDown): string | undefined {
+  if (!isDelay(retryAfterMs))
+    return `dependencyDown() takes "retryAfterMs" of 0 or more, got ${describeValue(retryAfterMs)}`;
+  if (['subscription', 'key'].includes(scope)) return undefined;
+  return `dependencyDown() takes "scope" of subscription or key, got ${describeValue(scope)}`;
 }
 
 function madeWrong({ kind }: { readonly kind?: unknown }): string {

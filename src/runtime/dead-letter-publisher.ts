@@ -2,7 +2,6 @@
 // letter that cannot be published is said loudly, and its message stays, unless the handler decided otherwise.
 import { deadLetterMessage } from '../core/dead-letter.js';
 import { isClosed, toError } from '../core/errors.js';
-import type { RefusalChoice } from '../core/handler-definition.js';
 import type { EncodedMessage } from '../core/message.js';
 import type { DeadLetterSettlement } from '../core/settlement.js';
 import type { Clock } from '../ports/clock.js';
@@ -68,35 +67,26 @@ export class DeadLetterPublisher {
     const { topic, message } = letter;
     const { plan, logger, publishers, calls, fullName } = this.#options;
     const { originId } = record;
+    const said = { handler: plan.name, topic, originId };
     const rule = plan.onDeadLetterRefused;
-    let decision: RefusalChoice | 'acknowledge' = 'hold';
+    const decide = typeof rule === 'function' ? rule : () => rule;
     try {
-      const decide = typeof rule === 'function' ? rule : () => rule;
       const refusal = { topic, message, cause, error: failure.error, originId };
-      decision = await calls.run('onDeadLetterRefused', async () => decide(refusal));
+      const decision = await calls.run('onDeadLetterRefused', async () => decide(refusal));
+      if (decision === 'hold') return failure;
       if (decision === 'acknowledge') {
-        logger.error('a refused dead letter is acknowledged, as "onDeadLetterRefused" decided', {
-          handler: plan.name,
-          topic,
-          originId,
-        });
+        logger.error('a refused dead letter is acknowledged, as "onDeadLetterRefused" decided', said);
         return undefined;
       }
-      if (decision === 'hold') return failure;
       const fallback = this.#publishTo(fullName(decision.fallbackTopic), message);
       const second = await publishers.publishPlain(fallback);
       if (second !== undefined) throw second.error;
       // Should the acknowledgement fail, a repeat finds this one published.
       pending.publishes = [fallback];
-      logger.error('a refused dead letter went to the fallback topic', {
-        handler: plan.name,
-        topic: fallback.topic,
-        originId,
-      });
+      logger.error('a refused dead letter went to the fallback topic', { ...said, fallbackTopic: fallback.topic });
       return undefined;
     } catch (error) {
-      const fields = { handler: plan.name, originId, error: toError(error) };
-      logger.error('"onDeadLetterRefused" did not help; the message is kept', fields);
+      logger.error('"onDeadLetterRefused" did not help; the message is kept', { ...said, error: toError(error) });
       return failure;
     }
   }

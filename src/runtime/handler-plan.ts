@@ -88,27 +88,35 @@ export const DEFAULT_HANDLER_OPTIONS = {
   initialPosition: 'earliest',
   concurrency: 16,
   ordering: 'none',
+  onError: [],
+  outage: [],
   deadLetter: 'publish',
+  onDeadLetterRefused: 'hold',
+  retryTopic: false,
+  delayedDelivery: 'auto',
   maxHeld: 1_000,
   maxHeldBytes: 64 * 1024 * 1024,
   maxLaneMessages: 1_000,
-} as const;
+} as const satisfies HandlerOptions;
 
 /** Only for definitions that `checkHandler` found nothing wrong with. */
 export function planHandler(definition: HandlerDefinition, context: PlanContext): HandlerPlan {
-  const { options, subscription, name } = definition;
-  const type = options.type ?? DEFAULT_HANDLER_OPTIONS.type;
-  const concurrency = options.concurrency ?? (redeliversSingly(type) ? DEFAULT_HANDLER_OPTIONS.concurrency : 1);
+  const { subscription, name } = definition;
+  const { fullName } = context;
+  const options = { ...DEFAULT_HANDLER_OPTIONS, deadLetterSubscription: subscription, ...present(definition.options) };
+  const { type, deadLetterSubscription, timeoutMs, abandonAfterMs = timeoutMs ?? 0, idempotent } = options;
+  const concurrency = redeliversSingly(type) ? options.concurrency : (definition.options.concurrency ?? 1);
   const batch = definition.batch && resolveBatchOptions(definition.batch);
   const maxInFlight = concurrency * (batch?.maxMessages ?? 1);
-  const readers = readersOf(definition, context.fullName);
-  const base = resolveRedeliveryPolicy(context.redelivery);
+  const readers = readersOf(definition, fullName);
+  const topics = [...readers.keys()];
+  const { initialPosition, prefetch = maxInFlight } = options;
   const spec: SubscriptionSpec = {
-    topics: [...readers.keys()],
+    topics,
     subscription,
     type,
-    initialPosition: options.initialPosition ?? DEFAULT_HANDLER_OPTIONS.initialPosition,
-    prefetch: options.prefetch ?? maxInFlight,
+    initialPosition,
+    prefetch,
     consumerName: context.consumerName(name),
   };
   return {
@@ -119,28 +127,34 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     concurrency,
     batch,
     maxInFlight,
-    ordering: options.ordering ?? DEFAULT_HANDLER_OPTIONS.ordering,
-    policy: resolveRedeliveryPolicy(options.redelivery, base),
-    timeoutMs: options.timeoutMs,
-    abandonAfterMs: options.abandonAfterMs ?? options.timeoutMs ?? 0,
-    onError: options.onError ?? [],
-    outage: options.outage ?? [],
-    idempotent: options.idempotent instanceof Idempotency ? options.idempotent : undefined,
-    publishes: options.publishes && new Set(options.publishes.map((topic) => context.fullName(topic.name))),
-    deadLetter: options.deadLetter ?? DEFAULT_HANDLER_OPTIONS.deadLetter,
-    deadLetterSubscription:
-      options.deadLetterSubscription === false ? undefined : (options.deadLetterSubscription ?? subscription),
-    onDeadLetterRefused: refusalRule(options.onDeadLetterRefused, context.fullName),
-    deadLetterTopic: deadLetterNames(options, subscription, context.fullName),
-    retry: retryPlan(options.retryTopic, spec, context.fullName),
+    ordering: options.ordering,
+    policy: resolveRedeliveryPolicy(options.redelivery, resolveRedeliveryPolicy(context.redelivery)),
+    timeoutMs,
+    abandonAfterMs,
+    onError: options.onError,
+    outage: options.outage,
+    idempotent: idempotent instanceof Idempotency ? idempotent : undefined,
+    publishes: options.publishes && new Set(options.publishes.map((topic) => fullName(topic.name))),
+    deadLetter: options.deadLetter,
+    deadLetterSubscription: deadLetterSubscription === false ? undefined : deadLetterSubscription,
+    onDeadLetterRefused: refusalRule(options.onDeadLetterRefused, fullName),
+    deadLetterTopic: deadLetterNames(options, subscription, fullName),
+    retry: retryPlan(options.retryTopic, spec, fullName),
     ackTimeoutMs: options.ackTimeoutMs,
     ackTimeoutBackoff: options.ackTimeoutBackoff,
-    delaysInClient: delaysInClient(options.delayedDelivery ?? 'auto', type, context.capabilities),
-    maxHeld: options.maxHeld ?? DEFAULT_HANDLER_OPTIONS.maxHeld,
-    maxHeldBytes: options.maxHeldBytes ?? DEFAULT_HANDLER_OPTIONS.maxHeldBytes,
-    maxLaneMessages: options.maxLaneMessages ?? DEFAULT_HANDLER_OPTIONS.maxLaneMessages,
+    delaysInClient: delaysInClient(options.delayedDelivery, type, context.capabilities),
+    maxHeld: options.maxHeld,
+    maxHeldBytes: options.maxHeldBytes,
+    maxLaneMessages: options.maxLaneMessages,
     redact: options.redact,
   };
+}
+
+type Present<T> = { readonly [K in keyof T]: Exclude<T[K], undefined> };
+
+/** An option set to `undefined` is absent: it must not hide its default. */
+function present<T extends object>(options: T): Partial<Present<T>> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<Present<T>>;
 }
 
 function readersOf(
@@ -167,18 +181,18 @@ function deadLetterNames(
 }
 
 function refusalRule(
-  rule: HandlerOptions['onDeadLetterRefused'],
+  rule: HandlerPlan['onDeadLetterRefused'],
   fullName: PlanContext['fullName'],
 ): HandlerPlan['onDeadLetterRefused'] {
-  return typeof rule === 'object' ? { fallbackTopic: fullName(rule.fallbackTopic) } : (rule ?? 'hold');
+  return typeof rule === 'object' ? { fallbackTopic: fullName(rule.fallbackTopic) } : rule;
 }
 
 function retryPlan(
-  retryTopic: HandlerOptions['retryTopic'],
+  retryTopic: boolean | string,
   spec: SubscriptionSpec,
   fullName: (name: string) => string,
 ): RetryPlan | undefined {
-  if (retryTopic === undefined || retryTopic === false) return undefined;
+  if (retryTopic === false) return undefined;
   const named = retryTopic === true ? undefined : fullName(retryTopic);
   const topicFor = (topic: string): string => named ?? retryTopicName(topic, spec.subscription);
   const topics = [...new Set(spec.topics.map(topicFor))];

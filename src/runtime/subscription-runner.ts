@@ -48,7 +48,7 @@ export class SubscriptionRunner {
 
   constructor(plan: HandlerPlan, subscription: Subscription, context: RunnerContext) {
     const { options, plugins, publishers, calls, dependencies, fullName, onFatal } = context;
-    const { clock, logger, environment, telemetry, transport, duplicateWindowMs } = options;
+    const { clock, logger, environment, duplicateWindowMs } = options;
     this.plan = plan;
     this.#subscription = subscription;
     this.#calls = calls;
@@ -83,29 +83,8 @@ export class SubscriptionRunner {
       idempotency: (record) => ({ ...shared, prepare: (message, index) => followUps.prepare(record, message, index) }),
       onAbandoned: (count) => this.#abandoned(count),
     });
-    this.#deadLetters = new DeadLetterPublisher({
-      plan,
-      publishers,
-      calls,
-      fullName,
-      clock,
-      logger,
-      environment,
-      maxMessageBytes: transport.maxMessageBytes,
-    });
-    const settler = new Settler({
-      plan,
-      subscription,
-      registry: this.#registry,
-      followUps,
-      deadLetters: this.#deadLetters,
-      retryLetters: new RetryLetterPublisher(plan, publishers, clock),
-      calls,
-      reporter: new SettlementReporter({ plan, plugins, telemetry, logger, clock }),
-      clock,
-      random: environment.random,
-      heldFull: () => this.#loop.full,
-    });
+    this.#deadLetters = this.#newDeadLetters(context);
+    const settler = this.#newSettler(context, followUps);
     this.#ackTimeouts = this.#newAckTimeouts(context);
     const { attemptStore: store } = options;
     const registry = this.#registry;
@@ -173,6 +152,30 @@ export class SubscriptionRunner {
     this.#registry.close();
     this.#ackTimeouts?.close();
     await this.#calls.run(`closing subscription ${this.plan.spec.subscription}`, () => this.#subscription.close());
+  }
+
+  #newDeadLetters({ options, publishers, calls, fullName }: RunnerContext): DeadLetterPublisher {
+    const { clock, logger, environment, transport } = options;
+    const shared = { plan: this.plan, publishers, calls, fullName, clock, logger, environment };
+    return new DeadLetterPublisher({ ...shared, maxMessageBytes: transport.maxMessageBytes });
+  }
+
+  #newSettler({ options, plugins, publishers, calls }: RunnerContext, followUps: FollowUps): Settler {
+    const { clock, logger, environment, telemetry } = options;
+    const { plan } = this;
+    return new Settler({
+      plan,
+      subscription: this.#subscription,
+      registry: this.#registry,
+      followUps,
+      deadLetters: this.#deadLetters,
+      retryLetters: new RetryLetterPublisher(plan, publishers, clock),
+      calls,
+      reporter: new SettlementReporter({ plan, plugins, telemetry, logger, clock }),
+      clock,
+      random: environment.random,
+      heldFull: () => this.#loop.full,
+    });
   }
 
   #newAckTimeouts({ options }: RunnerContext): AckTimeoutTracker | undefined {

@@ -193,36 +193,63 @@ async function checked(
   { fault }: Cut,
   { runs, handled }: Counts,
 ): Promise<readonly string[]> {
-  const violations: string[] = [];
   const letters = countsOf(await world.read(`${JOBS}-${WORKERS}-DLQ`), ({ properties }) => properties['id'] ?? '?');
   const follows = countsOf(await world.read('results'), ({ properties }) => properties['pulsework-message-id'] ?? '?');
-  for (const name of [JOBS, `${JOBS}-${WORKERS}-RETRY`]) {
-    const left = world.backlog(name, WORKERS);
-    if (left > 0) violations.push(`${left} messages are left on ${name}`);
-  }
   // What failed at once, with nothing done, must leave no trace; what is unknown or died may repeat (guarantees.md).
   const clean =
     (fault === 'throws' || fault === 'rejects-late') && program.drainAfterMs === undefined && !program.isIdempotent;
-  for (const { id, kind } of program.jobs) {
-    const times = handled.get(id) ?? 0;
-    const dead = letters.get(id) ?? 0;
-    if (DEAD.includes(kind)) {
-      if (dead === 0) violations.push(`${id} has no dead letter`);
-      if (times > 0) violations.push(`${id} was handled`);
-      if (clean && dead > 1) violations.push(`${id} has ${dead} dead letters`);
-      if (clean && kind === 'hopeless' && runs.get(id) !== MAX_DELIVERIES)
-        violations.push(`${id} ran ${runs.get(id) ?? 0} times, not ${MAX_DELIVERIES}`);
-      continue;
-    }
-    if (times === 0) violations.push(`${id} is gone and was never handled`);
-    if (dead > 0) violations.push(`${id} has ${dead} dead letters`);
-    if (clean && times > 1) violations.push(`${id} was handled ${times} times`);
-  }
-  const expected = program.jobs.flatMap(({ kind }) => (kind === 'follow' ? [2] : kind === 'throwing' ? [1] : []));
-  const sum = expected.reduce((a, b) => a + b, 0);
-  if (follows.size !== sum) violations.push(`${follows.size} different follow-ups, not ${sum}`);
-  if (clean && [...follows.values()].some((times) => times > 1)) violations.push('a follow-up was published twice');
-  return violations;
+  return [
+    ...[JOBS, `${JOBS}-${WORKERS}-RETRY`].flatMap((name) => leftOn(world, name)),
+    ...program.jobs.flatMap(({ id, kind }) => {
+      const counts = { runs: runs.get(id) ?? 0, handled: handled.get(id) ?? 0, dead: letters.get(id) ?? 0 };
+      const wrong = DEAD.includes(kind) ? wrongWithDead(kind, counts, clean) : wrongWithGood(counts, clean);
+      return wrong.map((what) => `${id} ${what}`);
+    }),
+    ...wrongWithFollowUps(program, follows, clean),
+  ];
+}
+
+interface JobCounts {
+  readonly runs: number;
+  readonly handled: number;
+  readonly dead: number;
+}
+
+function leftOn(world: CrashWorld, topicName: string): readonly string[] {
+  const left = world.backlog(topicName, WORKERS);
+  return left > 0 ? [`${left} messages are left on ${topicName}`] : [];
+}
+
+function wrongWithDead(kind: string, { runs, handled, dead }: JobCounts, clean: boolean): readonly string[] {
+  const wrong: string[] = [];
+  if (dead === 0) wrong.push('has no dead letter');
+  if (handled > 0) wrong.push('was handled');
+  if (clean && dead > 1) wrong.push(`has ${dead} dead letters`);
+  if (clean && kind === 'hopeless' && runs !== MAX_DELIVERIES) wrong.push(`ran ${runs} times, not ${MAX_DELIVERIES}`);
+  return wrong;
+}
+
+function wrongWithGood({ handled, dead }: JobCounts, clean: boolean): readonly string[] {
+  const wrong: string[] = [];
+  if (handled === 0) wrong.push('is gone and was never handled');
+  if (dead > 0) wrong.push(`has ${dead} dead letters`);
+  if (clean && handled > 1) wrong.push(`was handled ${handled} times`);
+  return wrong;
+}
+
+/** How many messages follow from one of each kind. */
+const FOLLOW_UPS: Readonly<Record<string, number>> = { follow: 2, throwing: 1 };
+
+function wrongWithFollowUps(
+  { jobs }: CrashProgram,
+  published: ReadonlyMap<string, number>,
+  clean: boolean,
+): readonly string[] {
+  const wrong: string[] = [];
+  const expected = jobs.reduce((sum, { kind }) => sum + (FOLLOW_UPS[kind] ?? 0), 0);
+  if (published.size !== expected) wrong.push(`${published.size} different follow-ups, not ${expected}`);
+  if (clean && [...published.values()].some((times) => times > 1)) wrong.push('a follow-up was published twice');
+  return wrong;
 }
 
 function countsOf<T>(list: readonly T[], keyOf: (item: T) => string): ReadonlyMap<string, number> {
