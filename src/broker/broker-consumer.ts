@@ -18,7 +18,7 @@ export interface ConsumerSink {
   deliver(delivered: DeliveredEntry): void;
   /** Failover only: whether this is the active consumer now. */
   activeChanged(active: boolean): void;
-  /** The broker closed this consumer, without counting anything (seek); the client may subscribe again. */
+  /** The broker closed this consumer, without counting anything (seek, unload); the client may subscribe again. */
   disconnected(): void;
 }
 
@@ -36,6 +36,8 @@ export class BrokerConsumer {
   readonly sink: ConsumerSink;
   /** Position of each unacknowledged entry and how many of its messages are unacknowledged. */
   readonly pending = new Map<number, number>();
+  /** False once it left its subscription, by itself or because the broker closed it. */
+  connected = true;
   readonly #maxUnacked: number;
   #permits = 0;
   /** Permits that came while blocked: handed over when unblocked (S-12). */

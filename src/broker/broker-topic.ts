@@ -62,6 +62,12 @@ export class BrokerTopic {
     return made;
   }
 
+  /** All consumers are disconnected, what is published from now on goes to a new ledger; nothing stored is lost. */
+  unload(): void {
+    for (const subscription of this.#subscriptions.values()) subscription.unload();
+    this.log.seal();
+  }
+
   #appended(position: number, entry: Entry): void {
     this.log.confirm(position, true);
     this.#messagesIn += entry.messages.length;

@@ -1,4 +1,5 @@
-// A connected consumer as its client holds it: what Pulsar's protocol lets a consumer ask of the broker.
+// A connected consumer as its client holds it: what Pulsar's protocol lets a consumer ask of the broker. After the broker
+// disconnected it (seek, unload) its calls fail with CONNECTION_LOST, permits are void.
 import { PulseworkError, TransportError, describeValue } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
 import { checkMessageId } from '../core/message-id.js';
@@ -30,13 +31,15 @@ export class ConsumerHandle {
       throw new PulseworkError('CONFIGURATION_INVALID', rule);
     }
     this.#checkOpen();
+    // Permits for a consumer that the broker closed are void, as on a connection that just broke.
+    if (!this.#consumer.connected) return;
     this.#consumer.grant(permits);
     this.#subscription.wake();
   }
 
   /** Undefined when it is stored already. Ids that are acknowledged or unknown here are ignored (A-15). */
   acknowledge(ids: readonly MessageId[]): Stored {
-    this.#checkOpen();
+    this.#checkConnected();
     const stored: Stored[] = [];
     for (const id of ids) {
       const place = this.#placeOf(id);
@@ -49,7 +52,7 @@ export class ConsumerHandle {
 
   /** @throws TransportError NOT_SUPPORTED on Shared and Key_Shared (A-13). */
   acknowledgeCumulative(id: MessageId): Stored {
-    this.#checkOpen();
+    this.#checkConnected();
     const { type } = this.#subscription;
     if (type === 'shared' || type === 'key-shared') {
       const rule = `cumulative acknowledgement needs an exclusive or failover subscription; "${this.#subscription.name}" is ${type}`;
@@ -61,7 +64,7 @@ export class ConsumerHandle {
 
   /** Whole entries; ids not pending here are ignored (S-22). On Exclusive and Failover everything is sent again. */
   redeliver(ids: readonly MessageId[]): void {
-    this.#checkOpen();
+    this.#checkConnected();
     const positions = new Set<number>();
     for (const id of ids) {
       const place = this.#placeOf(id);
@@ -72,13 +75,13 @@ export class ConsumerHandle {
 
   /** Everything this consumer holds, what its client has not handed on included (A-20). */
   redeliverAll(): void {
-    this.#checkOpen();
+    this.#checkConnected();
     this.#subscription.redeliver(this.#consumer, [...this.#consumer.pending.keys()]);
   }
 
   /** Starts the subscription over from there; disconnects consumers, this one included (S-28). */
   seek(to: MessageId | Date | 'earliest' | 'latest'): void {
-    this.#checkOpen();
+    this.#checkConnected();
     this.#subscription.seek(this.#seekPlace(to));
   }
 
@@ -104,8 +107,17 @@ export class ConsumerHandle {
   }
 
   #checkOpen(): void {
-    if (!this.#closed) return;
-    const subject = `consumer "${this.#consumer.name}" of subscription "${this.#subscription.name}"`;
-    throw new TransportError('ALREADY_CLOSED', `${subject} is closed`, { retriable: false });
+    if (this.#closed) throw new TransportError('ALREADY_CLOSED', `${this.#subject()} is closed`, { retriable: false });
+  }
+
+  #checkConnected(): void {
+    this.#checkOpen();
+    if (this.#consumer.connected) return;
+    const text = `${this.#subject()} was disconnected by the broker and must subscribe again`;
+    throw new TransportError('CONNECTION_LOST', text, { retriable: true });
+  }
+
+  #subject(): string {
+    return `consumer "${this.#consumer.name}" of subscription "${this.#subscription.name}"`;
   }
 }

@@ -69,6 +69,11 @@ export class Cursor {
     this.#batches.clear();
   }
 
+  /** Of batches that are done in part, every message counts as unacknowledged again. */
+  forgetParts(): void {
+    this.#batches.clear();
+  }
+
   #ackSet(position: number, batchSize: number): AckSet {
     const known = this.#batches.get(position);
     if (known !== undefined) return known;

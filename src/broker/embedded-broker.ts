@@ -159,14 +159,19 @@ export class EmbeddedBroker {
     for (const partition of this.partitionsOf(name)) this.#open(partition).subscription(subscription, 'earliest');
   }
 
+  /**
+   * Unloads the topic, or all its partitions, and loads it again, as brokers do when they balance their load: consumers
+   * are disconnected and may subscribe again, what they held comes again uncounted, redelivery counts begin anew (A-19).
+   * Entries, delivery times and acknowledgements stay, but those of single messages of a batch; producers go on. @throws TransportError TOPIC_NOT_FOUND.
+   */
+  unload(name: string): void {
+    for (const topic of this.#loaded(name)) topic.unload();
+  }
+
   /** @throws TransportError TOPIC_NOT_FOUND. */
   stats(name: string): TopicStats {
     const full = this.fullName(name);
-    const partitions = this.#partitioned.get(full)?.partitions ?? 0;
-    const names = partitions === 0 ? [full] : this.partitionsOf(full);
-    const topics = names.map((topic) => this.#topics.get(topic)).filter((topic) => topic !== undefined);
-    if (topics.length === 0) throw notFound(full);
-    return topicStats(full, partitions, topics);
+    return topicStats(full, this.#partitioned.get(full)?.partitions ?? 0, this.#loaded(full));
   }
 
   /** A producer name that no other producer of this broker has. */
@@ -217,6 +222,15 @@ export class EmbeddedBroker {
     const made = new BrokerTopic(facts, () => (this.#lastLedgerId += 1));
     this.#topics.set(full, made);
     return made;
+  }
+
+  /** The topic, or its partitions. @throws TransportError TOPIC_NOT_FOUND. */
+  #loaded(name: string): readonly BrokerTopic[] {
+    const full = this.fullName(name);
+    const names = this.#partitioned.has(full) ? this.partitionsOf(full) : [full];
+    const topics = names.map((topic) => this.#topics.get(topic)).filter((topic) => topic !== undefined);
+    if (topics.length === 0) throw notFound(full);
+    return topics;
   }
 
   #ownOrigin(): EntryOrigin {

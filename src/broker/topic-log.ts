@@ -26,6 +26,8 @@ export class TopicLog {
   #lastRead: Ledger | undefined;
   #end = 0;
   #confirmedEnd = 0;
+  /** Nothing more is added to the last ledger. */
+  #sealed = false;
 
   constructor(limits: LedgerLimits, nextLedgerId: () => number) {
     this.#limits = limits;
@@ -48,10 +50,15 @@ export class TopicLog {
 
   append(entry: Entry): number {
     let ledger = this.#ledgers.at(-1);
-    if (ledger === undefined || this.#isFull(ledger)) ledger = this.#openLedger();
+    if (ledger === undefined || this.#sealed || this.#isFull(ledger)) ledger = this.#openLedger();
     ledger.entries.push(entry);
     ledger.bytes += entry.bytes;
     return this.#end++;
+  }
+
+  /** What is appended from now on goes to a new ledger. */
+  seal(): void {
+    this.#sealed = true;
   }
 
   /** The append of `position` completed, or failed: then the entry is left out and the position stays empty. */
@@ -130,6 +137,7 @@ export class TopicLog {
     const ledger: Ledger = { id: this.#nextLedgerId(), first: this.#end, entries: [], bytes: 0 };
     this.#ledgers.push(ledger);
     this.#byId.set(ledger.id, ledger);
+    this.#sealed = false;
     return ledger;
   }
 

@@ -81,7 +81,20 @@ export class TopicSubscription {
   }
 
   disconnect(consumer: BrokerConsumer): void {
+    consumer.connected = false;
     this.#dispatcher?.remove(consumer);
+  }
+
+  /**
+   * Its topic leaves memory and comes back: everyone is disconnected, and only the cursor is still known (A-19). Of batches
+   * not even that is: Pulsar 4.0.7 does not read back single indexes that it kept with the cursor's metadata (A-11).
+   */
+  unload(): void {
+    const disconnected = [...this.consumers];
+    for (const consumer of disconnected) this.disconnect(consumer);
+    this.#dispatcher = undefined;
+    this.cursor.forgetParts();
+    this.#tellDisconnected(disconnected);
   }
 
   /** New entries came, or permits. */
@@ -124,7 +137,7 @@ export class TopicSubscription {
 
   /** Disconnects consumers and starts over at this message: the broker sends it first (S-28). */
   seek({ position, batchIndex }: MessagePlace): void {
-    const { log, turn } = this.#topic;
+    const { log } = this.#topic;
     const disconnected = this.#dispatcher?.disconnectedBySeek ?? [];
     for (const consumer of disconnected) this.disconnect(consumer);
     this.cursor.reset(Math.min(Math.max(position, log.first), log.end) - 1);
@@ -134,8 +147,12 @@ export class TopicSubscription {
       for (let index = 0; index < batchIndex; index++) this.cursor.acknowledgeIndex(position, index, batchSize);
     }
     this.#dispatcher?.reset();
-    for (const consumer of disconnected) turn.later(() => consumer.sink.disconnected());
+    this.#tellDisconnected(disconnected);
     this.#trim();
+  }
+
+  #tellDisconnected(consumers: readonly BrokerConsumer[]): void {
+    for (const consumer of consumers) this.#topic.turn.later(() => consumer.sink.disconnected());
   }
 
   #acknowledgeEntriesUpTo(position: number): Stored {

@@ -2,18 +2,23 @@
 // runs them. `conformanceCases` are the cases, `runConformanceCase` runs one on a harness.
 import { acknowledgementCases } from './conformance/acknowledgement-cases.js';
 import { batchCases } from './conformance/batch-cases.js';
+import { clientDelayCases } from './conformance/client-delay-cases.js';
 import type { ConformanceCase, ConformanceHarness } from './conformance/conformance-case.js';
 import { ConformanceWorld } from './conformance/conformance-world.js';
 import { contentCases } from './conformance/content-cases.js';
+import { deadLetterCases } from './conformance/dead-letter-cases.js';
 import { delayedDeliveryCases } from './conformance/delayed-delivery-cases.js';
 import { flowCases } from './conformance/flow-cases.js';
 import { keySharedCases } from './conformance/key-shared-cases.js';
+import { negativeAckCases } from './conformance/negative-ack-cases.js';
 import { openingCases } from './conformance/opening-cases.js';
 import { redeliveryCases } from './conformance/redelivery-cases.js';
+import { retryLetterCases } from './conformance/retry-letter-cases.js';
 import { runtimeCases } from './conformance/runtime-cases.js';
 import { seekCases } from './conformance/seek-cases.js';
 import { singleActiveCases } from './conformance/single-active-cases.js';
 import { topicCases } from './conformance/topic-cases.js';
+import { unloadCases } from './conformance/unload-cases.js';
 
 /** Titles are unique. Cases share nothing: they may run in any order and at the same time. */
 export const conformanceCases: readonly ConformanceCase[] = [
@@ -29,6 +34,11 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...contentCases,
   ...topicCases,
   ...runtimeCases,
+  ...unloadCases,
+  ...retryLetterCases,
+  ...negativeAckCases,
+  ...deadLetterCases,
+  ...clientDelayCases,
 ];
 
 /**

@@ -1,18 +1,19 @@
-// Programs in documents are what people copy: each compiles in a project as a user has it.
+// Programs in documents are what people copy: each compiles in a project as a user has it, and prints what is said.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { runProgram } from '../support/run-node.js';
 import { ROOT, repositoryFiles, textOf } from './source-files.js';
 
 const documents = repositoryFiles.filter((path) => /^docs\/[^/]+\.md$/.test(path));
 const programs = documents.flatMap((path) =>
-  [...textOf(path).matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text = ''], index) => ({
-    name: `${basename(path, '.md')}-${index}.ts`,
-    text,
-  })),
+  [...textOf(path).matchAll(/^```ts\n(.*?)^```$(?:\n\nIt prints:\n\n^```text\n(.*?)^```$)?/gms)].map(
+    ([, text = '', prints], index) => ({ name: `${basename(path, '.md')}-${index}.ts`, text, prints }),
+  ),
 );
+const printing = programs.flatMap(({ name, prints }) => (prints === undefined ? [] : [{ name, prints }]));
 let folder = '';
 
 beforeAll(() => {
@@ -37,6 +38,16 @@ it('there are programs in the documents', () => {
 
 it('every program in the documents compiles', { timeout: 240_000 }, () => {
   expect(compile()).toBe('');
+});
+
+it('some programs in the documents say what they print', () => {
+  expect(printing).not.toEqual([]);
+});
+
+it.each(printing)('$name prints what the document says', { timeout: 60_000 }, async ({ name, prints }) => {
+  const tsconfig = join(folder, 'tsconfig.json');
+
+  expect(await runProgram(join(folder, name), { tsconfig })).toEqual({ stdout: prints, stderr: '', exit: 0 });
 });
 
 function compile(): string {

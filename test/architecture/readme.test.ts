@@ -5,15 +5,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defer, dependencyDown, fatal, poison, retry, retryAfter, skip, success } from 'pulsework';
 import { settlementFor } from '../../src/core/settlement.js';
-import type { Outcome, SubscriptionType } from 'pulsework';
+import type { Capability, Outcome, SubscriptionType } from 'pulsework';
+import { embedded } from 'pulsework/embedded';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DEFAULT_BACKOFF } from '../../src/core/backoff.js';
-import { defineHandler } from '../../src/core/handler-definition.js';
+import { DEFAULT_BATCH_LIMITS } from '../../src/core/batch-handler.js';
+import type { DelayedDelivery } from '../../src/core/handler-definition.js';
+import { HANDLER_OPTION_NAMES, defineHandler } from '../../src/core/handler-definition.js';
 import { DEFAULT_REDELIVERY_POLICY } from '../../src/core/redelivery-policy.js';
-import { DEFAULT_NAMESPACE, deadLetterTopicName } from '../../src/core/topic-name.js';
+import { DEFAULT_NAMESPACE, deadLetterTopicName, retryTopicName } from '../../src/core/topic-name.js';
+import { DEFAULT_NEGATIVE_ACK_TRACKER } from '../../src/redelivery/negative-ack-options.js';
 import { DEFAULT_HANDLER_OPTIONS, planHandler } from '../../src/runtime/handler-plan.js';
 import type { HandlerPlan } from '../../src/runtime/handler-plan.js';
-import { DEFAULT_RUNTIME_OPTIONS } from '../../src/runtime/runtime-options.js';
+import { DEFAULT_RUNTIME_OPTIONS, resolveRuntimeOptions } from '../../src/runtime/runtime-options.js';
 import { runProgram } from '../support/run-node.js';
 import { ROOT, repositoryFiles, textOf } from './source-files.js';
 
@@ -50,7 +54,7 @@ function rowsOf(title: string): string[][] {
 }
 
 const programs = blocks('ts');
-const [handlerProgram = '', testingProgram = ''] = programs;
+const [handlerProgram = '', batchProgram = '', testingProgram = ''] = programs;
 let folder = '';
 
 /** A project as a user has it: its own tsconfig.json with the options of this one, packages in node_modules. */
@@ -73,14 +77,14 @@ afterAll(() => {
 const runIn = (name: string, options: Parameters<typeof runProgram>[1] = {}): ReturnType<typeof runProgram> =>
   runProgram(join(folder, name), { tsconfig: join(folder, 'tsconfig.json'), ...options });
 
-it('every program in it compiles', { timeout: 120_000 }, () => {
+it('every program in it compiles', { timeout: 240_000 }, () => {
   const compile = (): string =>
     execFileSync(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', folder], {
       encoding: 'utf8',
       stdio: 'pipe',
     });
 
-  expect(programs).toHaveLength(2);
+  expect(programs).toHaveLength(3);
   expect(compile()).toBe('');
 });
 
@@ -98,9 +102,14 @@ it('the handler in it takes at most 25 lines without blank ones', () => {
   expect(handlerProgram.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(25);
 });
 
+it('the batch handler in it is one, and takes at most 13 lines', () => {
+  expect(batchProgram).toContain('batch: { maxMessages: 500, maxWaitMs: 200 }');
+  expect(batchProgram.trimEnd().split('\n').length).toBeLessThanOrEqual(13);
+});
+
 it('the test in it holds', { timeout: 60_000 }, async () => {
   expect(testingProgram).toContain('assert.deepEqual(attempts, [1, 2, 3])');
-  expect(await runIn('program-1.ts')).toEqual({ stdout: '', stderr: '', exit: 0 });
+  expect(await runIn('program-2.ts')).toEqual({ stdout: '', stderr: '', exit: 0 });
 });
 
 it('its two commands are those of package.json and of the gate', () => {
@@ -153,7 +162,13 @@ const outcomeRows = rowsOf('Outcomes').map(([call = '', happens = '', spends = '
 
 function settle(outcome: Outcome, attempt: number): ReturnType<typeof settlementFor> {
   const policy = DEFAULT_REDELIVERY_POLICY;
-  const where = { type: 'shared', ordering: 'none', deadLetter: 'publish', republishes: false, heldFull: false } as const;
+  const where = {
+    type: 'shared',
+    ordering: 'none',
+    deadLetter: 'publish',
+    republishes: false,
+    heldFull: false,
+  } as const;
   return settlementFor(outcome, { attempt, policy, ...where, now: 0, random: () => 0.5 });
 }
 
@@ -171,9 +186,23 @@ it.each(outcomeRows)('its table says of $name what settlementFor decides', ({ na
   expect(happens.includes('at `maxDeliveries` a dead letter')).toBe(first.kind !== last.kind);
 });
 
-function planOf(type?: SubscriptionType): HandlerPlan {
-  const definition = defineHandler({ name: 'a', source: 't', subscription: 's', type, handle: () => success() });
-  return planHandler(definition, { fullName: (name) => name, redelivery: undefined, capabilities: new Set(), consumerName: (name) => name });
+function planOf(type?: SubscriptionType, capabilities: readonly Capability[] = [], timeoutMs?: number): HandlerPlan {
+  const options = { type, timeoutMs, handle: () => success() };
+  const definition = defineHandler({ name: 'a', source: 't', subscription: 's', ...options });
+  const names = { fullName: (name: string) => name, consumerName: (name: string) => name };
+  return planHandler(definition, { ...names, redelivery: undefined, capabilities: new Set(capabilities) });
+}
+
+/** The choice that a handler without one has, by what it does. */
+function delayedDeliveryOf(): DelayedDelivery {
+  const inClient = [
+    planOf('shared', ['delayed-delivery']),
+    planOf('shared'),
+    planOf('exclusive', ['delayed-delivery']),
+  ];
+  const [withBroker, withoutBroker, exclusive] = inClient.map(({ delaysInClient }) => delaysInClient);
+  if (withBroker === true) return 'client';
+  return withoutBroker === true && exclusive === true ? 'auto' : 'broker';
 }
 
 it('its table of defaults says what the code does', () => {
@@ -181,6 +210,7 @@ it('its table of defaults says what the code does', () => {
   const inSeconds = (ms: number): string => `${ms / 1_000} s`;
   const count = (n: number): string => n.toLocaleString('en-US');
   const { minMs, maxMs, multiplier, jitter } = DEFAULT_BACKOFF;
+  const batch = DEFAULT_BATCH_LIMITS;
 
   expect([planOf('exclusive').concurrency, planOf('failover').concurrency, jitter]).toEqual([1, 1, 'none']);
   expect(
@@ -193,7 +223,16 @@ it('its table of defaults says what the code does', () => {
     prefetch: plan.spec.prefetch === plan.concurrency ? 'the same as `concurrency`' : String(plan.spec.prefetch),
     'redelivery.backoff': `exponential, ${inSeconds(minMs)} to ${maxMs / 60_000} min, ×${multiplier}, no jitter`,
     'redelivery.maxDeliveries': String(plan.policy.maxDeliveries),
-    timeoutMs: plan.timeoutMs === undefined ? 'none' : inSeconds(plan.timeoutMs),
+    'timeoutMs, ackTimeoutMs': plan.timeoutMs ?? plan.ackTimeoutMs ?? 'none',
+    batch: `${plan.batch === undefined ? 'none' : 'limits'}; ${batch.maxMessages} messages, ${batch.maxWaitMs} ms, ${batch.maxBytes / 1024 ** 2} MiB`,
+    abandonAfterMs: planOf('shared', [], 7_000).abandonAfterMs === 7_000 ? 'the same as `timeoutMs`' : '?',
+    retryTopic: `${plan.retry === undefined ? 'none' : 'a topic'}; \`true\` is \`${retryTopicName('<topic>', '<subscription>')}\``,
+    deadLetter: `\`${plan.deadLetter}\``,
+    deadLetterSubscription: plan.deadLetterSubscription === plan.spec.subscription ? "the handler's subscription" : '?',
+    onDeadLetterRefused: plan.onDeadLetterRefused === 'hold' ? '`hold`' : '?',
+    delayedDelivery: `\`${delayedDeliveryOf()}\``,
+    attemptStore: resolveRuntimeOptions({ transport: embedded(), handlers: [] }).attemptStore ?? 'none',
+    'delayMs of a stand-alone NegativeAckTracker': inSeconds(DEFAULT_NEGATIVE_ACK_TRACKER.delayMs),
     deadLetterTopic: `\`${deadLetterTopicName('<topic>', '<subscription>')}\``,
     maxHeld: count(DEFAULT_HANDLER_OPTIONS.maxHeld),
     maxHeldBytes: `${DEFAULT_HANDLER_OPTIONS.maxHeldBytes / 1024 ** 2} MiB`,
@@ -203,6 +242,12 @@ it('its table of defaults says what the code does', () => {
     callTimeoutMs: inSeconds(DEFAULT_RUNTIME_OPTIONS.callTimeoutMs),
     duplicateWindowMs: inSeconds(DEFAULT_RUNTIME_OPTIONS.duplicateWindowMs),
   });
+});
+
+it('its defaults, or what stands below them, name every option of a handler', () => {
+  const named = new Set([...section('Defaults').matchAll(/`(\w+)(?:\.\w+)?`/g)].map(([, name]) => name));
+
+  expect(HANDLER_OPTION_NAMES.filter((name) => !named.has(name))).toEqual([]);
 });
 
 it('its table of entry points has those of package.json', () => {

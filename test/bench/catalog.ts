@@ -1,9 +1,11 @@
 // All benchmarks, in the order in which they run.
+import { attemptStoreBenchmark } from './attempt-store-benchmark.js';
 import { brokerBenchmark } from './broker-benchmark.js';
 import { heldBenchmark } from './held-benchmark.js';
 import { runtimeBenchmark } from './runtime-benchmark.js';
 import { trackerBenchmark } from './tracker-benchmark.js';
 import type { Benchmark } from './variant.js';
+import { wireConsumeBenchmark } from './wire-consume-benchmark.js';
 import { wireProduceBenchmark } from './wire-produce-benchmark.js';
 
 export const BENCHMARKS: readonly Benchmark[] = [
@@ -12,4 +14,6 @@ export const BENCHMARKS: readonly Benchmark[] = [
   trackerBenchmark,
   brokerBenchmark,
   wireProduceBenchmark,
+  wireConsumeBenchmark,
+  attemptStoreBenchmark,
 ];

@@ -1,10 +1,12 @@
-// A Java program beside a benchmark: it gets a number of messages on a line and answers with nanoseconds on a line.
+// A Java program beside a benchmark: it gets a number of messages on a line and answers with two numbers on a line,
+// nanoseconds on the wall and of its processor time.
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import type { Measurement } from './variant.js';
 import { requiredVariable } from './wire-broker.js';
 
-/** Enough for 50,000 messages of 1 KB with their futures; the collector then hardly runs. */
+/** Enough for 100,000 messages with their futures; the collector then hardly runs. */
 const HEAP = '-Xmx1g';
 
 export class JavaProgram {
@@ -27,10 +29,11 @@ export class JavaProgram {
     return new JavaProgram(child);
   }
 
-  async nanosecondsFor(messages: number): Promise<number> {
+  async measure(messages: number): Promise<Measurement> {
     this.#child.stdin!.write(`${messages}\n`);
     const { value, done } = await this.#lines.next();
-    if (done === true || !/^\d+$/.test(value)) throw new Error(`the Java program answered ${value ?? 'nothing'}`);
-    return Number(value);
+    const [, wallNs, cpuNs] = /^(\d+) (\d+)$/.exec(done === true ? '' : value) ?? [];
+    if (wallNs === undefined) throw new Error(`the Java program answered ${value ?? 'nothing'}`);
+    return { 'ns/message': Number(wallNs) / messages, 'cpu-ns/message': Number(cpuNs) / messages };
   }
 }

@@ -1,40 +1,28 @@
 // Messages produced per second on a real broker, from the first publish to the last receipt, next to the Java client
 // with the same limits: 100 bytes and 1 KB, batched and one by one.
-import { randomUUID } from 'node:crypto';
 import { WireClient } from '../../src/wire.js';
 import type { WirePublisher } from '../../src/wire.js';
 import { Stopwatch } from './stopwatch.js';
 import type { Benchmark, Measurement, Variant } from './variant.js';
 import { prepareBroker, requiredVariable } from './wire-broker.js';
 import { JavaProgram } from './wire-java.js';
+import { WARM_UP_ROUNDS, WIRE_LOADS, newTopic } from './wire-load.js';
+import type { WireLoad } from './wire-load.js';
 
-const WARM_UP_ROUNDS = 5;
+/** Messages that wait for receipts at a time, on both sides. */
+const OUTSTANDING = 10_000;
 /** Published without letting the event loop turn, as from a handler that sends a list. */
 const BURST = 1_000;
-
-interface Load {
-  readonly name: string;
-  readonly bytes: number;
-  readonly batched: boolean;
-  readonly messages: number;
-}
-
-const LOADS: readonly Load[] = [
-  { name: '100 B, batched', bytes: 100, batched: true, messages: 100_000 },
-  { name: '1 KB, batched', bytes: 1_024, batched: true, messages: 40_000 },
-  { name: '100 B, one by one', bytes: 100, batched: false, messages: 20_000 },
-  { name: '1 KB, one by one', bytes: 1_024, batched: false, messages: 20_000 },
-];
 
 export const wireProduceBenchmark: Benchmark = {
   name: 'wire-produce',
   processes: 1,
-  rounds: 9,
+  rounds: 11,
   prepare: prepareBroker,
-  variants: LOADS.flatMap(variantsOf),
+  variants: WIRE_LOADS.flatMap(variantsOf),
 };
 
-function variantsOf(load: Load): Variant[] {
+function variantsOf(load: WireLoad): Variant[] {
   const java = `Java, ${load.name}`;
   return [
     { name: java, warmUpRounds: WARM_UP_ROUNDS, measure: javaMeasure(load) },
@@ -42,16 +30,13 @@ function variantsOf(load: Load): Variant[] {
   ];
 }
 
-function newTopic(): string {
-  return `persistent://public/default/bench-${randomUUID()}`;
-}
-
-function javaMeasure({ bytes, batched, messages }: Load): () => Promise<Measurement> {
+function javaMeasure({ bytes, batched, messages }: WireLoad): () => Promise<Measurement> {
   let program: JavaProgram | undefined;
-  return async () => {
-    const args = [requiredVariable('PULSEWORK_BENCH_URL'), newTopic(), String(bytes), batched ? 'batched' : 'single'];
+  return () => {
+    const url = requiredVariable('PULSEWORK_BENCH_URL');
+    const args = [url, newTopic(), String(bytes), batched ? 'batched' : 'single', String(OUTSTANDING)];
     program ??= JavaProgram.start('ProduceBenchmark', args);
-    return { 'ns/message': (await program.nanosecondsFor(messages)) / messages };
+    return program.measure(messages);
   };
 }
 
@@ -62,20 +47,22 @@ function openPublisher(batched: boolean): Promise<WirePublisher> {
   return client.publisher(newTopic(), batched ? {} : { batching: false });
 }
 
-function wireMeasure({ bytes, batched, messages }: Load): () => Promise<Measurement> {
+function wireMeasure({ bytes, batched, messages }: WireLoad): () => Promise<Measurement> {
   let opening: Promise<WirePublisher> | undefined;
   const message = { payload: Buffer.alloc(bytes), properties: {} };
   return async () => {
     opening ??= openPublisher(batched);
     const publisher = await opening;
     const stopwatch = new Stopwatch();
-    const receipts: Promise<unknown>[] = [];
-    for (let n = 1; n <= messages; n++) {
-      receipts.push(publisher.publish(message, publisher.nextSequenceId()));
-      if (n % BURST === 0) await new Promise((resolve) => setImmediate(resolve));
+    const bursts: Promise<unknown>[][] = [];
+    for (let n = 0; n < messages; n += BURST) {
+      // Each receipt is looked at, as the other side looks at each.
+      if (bursts.length * BURST >= OUTSTANDING) for (const receipt of bursts.shift() ?? []) await receipt;
+      bursts.push(Array.from({ length: BURST }, () => publisher.publish(message, publisher.nextSequenceId())));
+      await new Promise((resolve) => setImmediate(resolve));
     }
     publisher.flush();
-    await Promise.all(receipts);
+    for (const receipts of bursts) for (const receipt of receipts) await receipt;
     return stopwatch.perMessage(messages);
   };
 }

@@ -29,6 +29,7 @@ function embeddedHarness(): ConformanceHarness {
         permits: Object.fromEntries(stats?.consumers.map(({ name, permits }) => [name, permits]) ?? []),
       };
     },
+    unload: async (topic) => broker.unload(topic),
     readDeadLetters: (topic, subscription) =>
       readAll(embedded({ broker }), deadLetterTopicName(topic, subscription), () => clock.advanceBy(1)),
   };

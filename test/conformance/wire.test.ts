@@ -34,6 +34,9 @@ function wireHarness(pulsar: SharedPulsar, java?: PulsarPeer): ConformanceHarnes
         permits: Object.fromEntries(stats?.consumers.map((c) => [c.consumerName, c.availablePermits]) ?? []),
       };
     },
+    unload: async (topic) => {
+      await pulsar.admin.unload(topic);
+    },
     readDeadLetters: async (topic, subscription) =>
       readAll(await newTransport(), deadLetterTopicName(topic, subscription), () => sleep(READ_WAIT_MS)),
   };

@@ -11,7 +11,7 @@ import type { ConformanceWorld } from './conformance-world.js';
 export type ConformanceRule = `${'N' | 'A' | 'D' | 'K' | 'Y' | 'S' | 'G'}-${number}: ${string}`;
 
 /** What a harness may be unable to do, whatever its transport can. */
-export type HarnessAbility = 'producer-batches' | 'statistics';
+export type HarnessAbility = 'producer-batches' | 'statistics' | 'unload';
 
 export interface ConformanceCase {
   /** A sentence about behaviour; unique in the suite. */
@@ -44,6 +44,8 @@ export interface ConformanceHarness {
     ((topic: string, messages: readonly EncodedMessage[]) => Promise<readonly MessageId[]>) | undefined;
   /** Of a topic without partitions. Left out where nobody tells: see 'statistics'. */
   readonly statistics?: ((topic: string, subscription: string) => Promise<SubscriptionFigures>) | undefined;
+  /** The broker closes the topic with all its partitions, and loads it again. Left out where nobody can: see 'unload'. */
+  readonly unload?: ((topic: string) => Promise<void>) | undefined;
   /** All that the dead letter topic of this topic and subscription holds, from the first on. */
   readDeadLetters(topic: string, subscription: string): Promise<readonly ReceivedMessage[]>;
 }
@@ -70,9 +72,10 @@ export function forTypes<T extends SubscriptionType>(
 export function missingFor(
   { needs = [] }: ConformanceCase,
   capabilities: ReadonlySet<Capability>,
-  harness: Pick<ConformanceHarness, 'publishBatch' | 'statistics'>,
+  harness: Pick<ConformanceHarness, 'publishBatch' | 'statistics' | 'unload'>,
 ): string | undefined {
   const missing = needs.filter((need) => {
+    if (need === 'unload') return harness.unload === undefined;
     if (need === 'producer-batches') return harness.publishBatch === undefined;
     if (need === 'statistics') return harness.statistics === undefined;
     return !capabilities.has(need);

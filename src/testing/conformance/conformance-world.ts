@@ -93,6 +93,13 @@ export class ConformanceWorld {
     return statistics(topic, subscription);
   }
 
+  /** Only for cases that need 'unload'. */
+  async unload(topic: string): Promise<void> {
+    const { unload } = this.#harness;
+    if (unload === undefined) throw new ConformanceFailure('a case with an unload must need it');
+    await this.until(unload(topic), 'the unload of a topic');
+  }
+
   readDeadLetters(topic: string, subscription: string): Promise<readonly ReceivedMessage[]> {
     return this.#harness.readDeadLetters(topic, subscription);
   }

@@ -23,6 +23,9 @@ export class Attachment {
   /** It was lost while an attempt was under way: that attempt may or may not have noticed. */
   #lostMeanwhile = false;
   #failures = 0;
+  /** The wait before the attempt that succeeded last, and when it succeeded. */
+  #waitedMs = 0;
+  #attachedAtMs = 0;
   #timer: Timer | undefined;
   #closed = false;
 
@@ -44,7 +47,13 @@ export class Attachment {
   /** Says that what was attached is attached no more; it is attached again, after a wait. */
   lost(): void {
     if (this.#attempting) this.#lostMeanwhile = true;
-    else this.#schedule();
+    else this.#reschedule();
+  }
+
+  /** Something came of it (a receipt, a message): when it is lost now, that is a first failure. */
+  worked(): void {
+    this.#failures = 0;
+    this.#waitedMs = 0;
   }
 
   close(): void {
@@ -57,21 +66,32 @@ export class Attachment {
     this.#lostMeanwhile = false;
     try {
       await this.#parts.attach();
-      this.#failures = 0;
+      this.#attachedAtMs = this.#options.clock.now();
     } finally {
       this.#attempting = false;
     }
-    if (this.#wasLost()) this.#schedule();
+    if (this.#wasLost()) this.#reschedule();
   }
 
   #wasLost(): boolean {
     return this.#lostMeanwhile;
   }
 
+  /**
+   * What was lost again sooner than it had been waited for, and of no use, counts as a failed attempt: a broker that takes whoever comes
+   * and sends them away, say because it cannot write, must not be asked without end.
+   */
+  #reschedule(): void {
+    const lastedMs = this.#options.clock.now() - this.#attachedAtMs;
+    if (lastedMs >= this.#waitedMs) this.#failures = 0;
+    this.#schedule();
+  }
+
   #schedule(): void {
     if (this.#closed) return;
     this.#timer?.cancel();
-    this.#timer = this.#options.clock.setTimer(this.#nextWaitMs(), () => void this.#again());
+    this.#waitedMs = this.#nextWaitMs();
+    this.#timer = this.#options.clock.setTimer(this.#waitedMs, () => void this.#again());
   }
 
   async #again(): Promise<void> {

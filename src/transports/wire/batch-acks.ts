@@ -84,7 +84,7 @@ export class BatchAcks {
   }
 
   /** The broker has answered `items`. */
-  confirmed(items: readonly AckItem[]): void {
+  confirmed(items: Iterable<AckItem>): void {
     for (const item of items) if (item instanceof BatchEntry && item.left.isEmpty) this.#forget(item);
   }
 

@@ -1,18 +1,22 @@
 // Gathers messages of one producer into entries: which of them may travel together, and when they leave.
 import type { EncodedMessage } from '../../core/message.js';
 import type { Clock, Timer } from '../../ports/clock.js';
+import { OutgoingBatch } from './outgoing-batch.js';
 import type { PendingMessage } from './pending-message.js';
+import type { BatchWriter } from './protocol/batch.js';
 import type { ResolvedBatching } from './publisher-options.js';
 
-/** Messages of one entry, in order. */
-export type Batch = PendingMessage[];
+/** Writers kept for the batches to come: batches by key may be as many as there are keys. */
+const MAX_SPARE_WRITERS = 16;
 
 export class Batcher {
   readonly #options: ResolvedBatching | undefined;
   readonly #clock: Clock;
-  readonly #send: (messages: readonly PendingMessage[]) => void;
+  /** Takes the batch within the call. */
+  readonly #send: (batch: OutgoingBatch) => void;
   /** Open batches by key, in the order in which they were begun; one, under '', unless they are made by key. */
-  #batches = new Map<string, Batch>();
+  #batches = new Map<string, OutgoingBatch>();
+  readonly #spareWriters: BatchWriter[] = [];
   #messages = 0;
   #bytes = 0;
   #scheduled = false;
@@ -22,11 +26,7 @@ export class Batcher {
   /** Counts what was sent: messages without a key change the partition with it. */
   sent = 0;
 
-  constructor(
-    options: ResolvedBatching | undefined,
-    clock: Clock,
-    send: (messages: readonly PendingMessage[]) => void,
-  ) {
+  constructor(options: ResolvedBatching | undefined, clock: Clock, send: (batch: OutgoingBatch) => void) {
     this.#options = options;
     this.#clock = clock;
     this.#send = send;
@@ -37,14 +37,15 @@ export class Batcher {
     this.#highest = Math.max(this.#highest, sequenceId);
   }
 
+  /** @throws what a message that cannot be written makes the writer throw; it is not gathered then. */
   add(message: PendingMessage): void {
     const options = this.#options;
     if (options === undefined || !this.#mayJoin(message, options)) return this.#sendAlone(message);
     if (this.#bytes + message.bytes > options.maxBytes) this.flush();
     const key = options.byKey ? batchKeyOf(message.message) : '';
-    const batch = this.#batches.get(key);
-    if (batch === undefined) this.#batches.set(key, [message]);
-    else batch.push(message);
+    const batch = this.#batches.get(key) ?? new OutgoingBatch(this.#clock.now(), this.#spareWriters.pop());
+    batch.add(message);
+    if (batch.size === 1) this.#batches.set(key, batch);
     this.#highest = message.sequenceId;
     this.#messages += 1;
     this.#bytes += message.bytes;
@@ -57,18 +58,21 @@ export class Batcher {
     if (this.#messages === 0) return;
     const batches = this.takeAll();
     this.sent += 1;
-    for (const batch of batches) this.#send(batch);
+    for (const batch of batches) {
+      this.#send(batch);
+      if (this.#spareWriters.length < MAX_SPARE_WRITERS) this.#spareWriters.push(batch.freeWriter());
+    }
   }
 
   /** What is gathered, as the batches that would be sent, in their order. */
-  takeAll(): Batch[] {
+  takeAll(): OutgoingBatch[] {
     const batches = [...this.#batches.values()];
-    this.#batches = new Map();
+    this.#batches.clear();
     this.#messages = 0;
     this.#bytes = 0;
     // A broker that deduplicates drops what is not above the highest id it has: batches whose ids lie between each
     // other's must go by their highest, which is their last (G-02).
-    return batches.length < 2 ? batches : batches.sort((a, b) => highestOf(a) - highestOf(b));
+    return batches.length < 2 ? batches : batches.sort((a, b) => a.highestId - b.highestId);
   }
 
   close(): void {
@@ -87,7 +91,7 @@ export class Batcher {
     this.flush();
     this.#highest = Math.max(this.#highest, message.sequenceId);
     this.sent += 1;
-    this.#send([message]);
+    this.#send(OutgoingBatch.alone(message, this.#clock.now()));
   }
 
   #schedule(delayMs: number): void {
@@ -100,10 +104,6 @@ export class Batcher {
     if (delayMs === 0) this.#clock.nextTurn(due);
     else this.#timer = this.#clock.setTimer(delayMs, due);
   }
-}
-
-function highestOf(batch: Batch): number {
-  return batch[batch.length - 1]?.sequenceId ?? -1;
 }
 
 /** Text and bytes never meet, nor do keys and ordering keys: the first letter tells them apart. */

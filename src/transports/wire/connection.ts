@@ -153,6 +153,11 @@ export class Connection {
     if (this.#reason === undefined) this.#writer.write(frame);
   }
 
+  /** Sends now what waits for the end of the turn. */
+  flush(): void {
+    if (this.#reason === undefined) this.#writer.flush();
+  }
+
   /**
    * Sends a command that the broker answers and resolves with the answer.
    * @param about what it is about, for errors, e.g. the topic. @throws TransportError from the broker's error,

@@ -1,17 +1,17 @@
 // From an entry as the broker sends it to the messages in it: checksum, codec, batch, keys and properties. Codecs may
 // have to be loaded first; entries then wait in line, so that their order stays.
 import { toError } from '../../core/errors.js';
-import type { MessageKey, ReceivedMessage } from '../../core/message.js';
-import type { MessageProperties } from '../../core/properties.js';
-import { NO_PROPERTIES } from '../../core/properties.js';
+import type { ReceivedMessage } from '../../core/message.js';
 import { AckSet, MAX_BATCH_SIZE } from './ack-set.js';
+import { CopiedPieces } from './copied-pieces.js';
+import { copyOf, keyOf, propertiesOf, timeOf } from './message-fields.js';
 import { decodeBatch } from './protocol/batch.js';
 import type { BatchedMessage } from './protocol/batch.js';
 import type { CommandBody } from './protocol/commands.js';
 import { decompress, loadCodec, loadedCodec } from './protocol/compression.js';
 import { VALIDATION_ERRORS, decodeEntry } from './protocol/frames.js';
 import type { Entry } from './protocol/frames.js';
-import type { KeyValue, MessageMetadata } from './protocol/message-metadata.js';
+import type { MessageMetadata } from './protocol/message-metadata.js';
 import { WireFormatError } from './protocol/wire-format-error.js';
 
 export type DecodedEntry =
@@ -47,9 +47,10 @@ export function decodeArrival(
   place: EntryPlace,
 ): DecodedEntry | Promise<DecodedEntry> {
   const entry = decodeEntry(section);
+  const inexact = inexactReason(message);
   if ('reason' in entry) {
-    const isAsWritten = entry.validationError !== VALIDATION_ERRORS.checksum;
-    return { kind: isAsWritten ? 'unreadable' : 'corrupt', charged: 1, reason: entry.reason };
+    const stays = inexact !== undefined || entry.validationError !== VALIDATION_ERRORS.checksum;
+    return { kind: stays ? 'unreadable' : 'corrupt', charged: 1, reason: entry.reason };
   }
   const { metadata } = entry;
   const size = metadata.numMessagesInBatch;
@@ -58,8 +59,8 @@ export function decodeArrival(
   }
   const left = size === undefined ? undefined : new AckSet(Math.max(size, 0), message.ackSet);
   const charged = left === undefined ? 1 : left.count;
-  if (metadata.markerType !== undefined) return { kind: 'marker', charged };
-  const reason = unreadableReason(metadata);
+  if (metadata.markerType !== undefined && inexact === undefined) return { kind: 'marker', charged };
+  const reason = inexact ?? unreadableReason(metadata);
   if (reason !== undefined) return { kind: 'unreadable', charged, reason };
   const whole = { entry, message, place, left, charged };
   const codecNumber = metadata.compression ?? 0;
@@ -68,6 +69,12 @@ export function decodeArrival(
     () => decodeWhole(whole),
     (error: unknown) => ({ kind: 'unreadable', charged, reason: toError(error).message }),
   );
+}
+
+/** Where to acknowledge it, or ask for it again, is not known exactly: the rounded number is the place of another entry. */
+function inexactReason({ messageId: { ledgerId, entryId } }: CommandBody<'MESSAGE'>): string | undefined {
+  if (Number.isSafeInteger(ledgerId) && Number.isSafeInteger(entryId)) return undefined;
+  return 'its message id has a number above 2^53-1';
 }
 
 /** What only another client can read. Handing it on as it is would pass off something else as the message. */
@@ -106,48 +113,15 @@ function decodeWhole(whole: WholeEntry): DecodedEntry {
 }
 
 function single({ entry: { metadata }, message, place }: WholeEntry, payload: Buffer): ReceivedMessage {
+  const { ledgerId, entryId } = message.messageId;
+  const { partition, topic } = place;
   return {
-    id: { ...positionOf(message), partition: place.partition, batchIndex: -1, batchSize: 0, topic: place.topic },
+    id: { ledgerId, entryId, partition, batchIndex: -1, batchSize: 0, topic },
     payload: metadata.nullValue === true ? null : Buffer.from(payload),
     key: keyOf(metadata),
     orderingKey: copyOf(metadata.orderingKey),
     properties: propertiesOf(metadata.properties),
     eventTimeMs: timeOf(metadata.eventTime),
-    ...fromEntry(metadata, place),
-  };
-}
-
-function batched(whole: WholeEntry, payload: Buffer, left: AckSet): ReceivedMessage[] {
-  const { compactedBatchIndexes } = whole.entry.metadata;
-  const messages: ReceivedMessage[] = [];
-  /** What the broker compacted away: nobody will ever acknowledge it, so it must not keep the entry. */
-  const gone = new AckSet(left.size);
-  for (const one of decodeBatch(payload, left.size, compactedBatchIndexes)) {
-    if (one.metadata.compactedOut === true) continue;
-    gone.clear(one.index);
-    if (left.has(one.index)) messages.push(batchedMessage(whole, one, left.size));
-  }
-  left.subtract(gone);
-  return messages;
-}
-
-function batchedMessage(whole: WholeEntry, one: BatchedMessage, batchSize: number): ReceivedMessage {
-  const { message, place, entry } = whole;
-  const { index: batchIndex, metadata, payload } = one;
-  return {
-    id: { ...positionOf(message), partition: place.partition, batchIndex, batchSize, topic: place.topic },
-    payload: metadata.nullValue === true ? null : Buffer.from(payload),
-    key: keyOf(metadata),
-    orderingKey: copyOf(metadata.orderingKey),
-    properties: propertiesOf(metadata.properties),
-    eventTimeMs: timeOf(metadata.eventTime),
-    ...fromEntry(entry.metadata, place),
-  };
-}
-
-/** What all messages of an entry share. */
-function fromEntry(metadata: MessageMetadata, place: EntryPlace) {
-  return {
     deliverAtMs: metadata.deliverAtTime,
     publishTimeMs: metadata.publishTime,
     redeliveryCount: place.redeliveryCount,
@@ -156,35 +130,40 @@ function fromEntry(metadata: MessageMetadata, place: EntryPlace) {
   };
 }
 
-function positionOf({ messageId }: CommandBody<'MESSAGE'>): { readonly ledgerId: number; readonly entryId: number } {
-  return { ledgerId: messageId.ledgerId, entryId: messageId.entryId };
+function batched(whole: WholeEntry, payload: Buffer, left: AckSet): ReceivedMessage[] {
+  const { compactedBatchIndexes } = whole.entry.metadata;
+  const messages: ReceivedMessage[] = [];
+  /** What the broker compacted away: nobody will ever acknowledge it, so it must not keep the entry. */
+  const gone = new AckSet(left.size);
+  const pieces = new CopiedPieces(payload);
+  for (const one of decodeBatch(payload, left.size, compactedBatchIndexes)) {
+    if (one.metadata.compactedOut === true) continue;
+    gone.clear(one.index);
+    if (left.has(one.index)) messages.push(batchedMessage(whole, one, left.size, pieces));
+  }
+  left.subtract(gone);
+  return messages;
 }
 
-function keyOf(metadata: {
-  readonly partitionKey?: string | undefined;
-  readonly partitionKeyB64Encoded?: boolean | undefined;
-  readonly nullPartitionKey?: boolean | undefined;
-}): MessageKey | undefined {
-  if (metadata.partitionKey === undefined || metadata.nullPartitionKey === true) return undefined;
-  return metadata.partitionKeyB64Encoded === true
-    ? Buffer.from(metadata.partitionKey, 'base64')
-    : metadata.partitionKey;
-}
-
-/** 0 means not set. */
-function timeOf(time: number | undefined): number | undefined {
-  return time === undefined || time === 0 ? undefined : time;
-}
-
-/** The view would keep the whole read buffer in memory. */
-function copyOf(bytes: Uint8Array | undefined): Uint8Array | undefined {
-  return bytes === undefined ? undefined : Buffer.from(bytes);
-}
-
-/** Without a prototype: a property may be called `__proto__`. Of equal names the last counts, as in other clients. */
-function propertiesOf(list: readonly KeyValue[] | undefined): MessageProperties {
-  if (list === undefined) return NO_PROPERTIES;
-  const properties = Object.create(null) as Record<string, string>;
-  for (const { key, value } of list) properties[key] = value;
-  return properties;
+/** One literal without spreading: this runs for each message of each batch. */
+function batchedMessage(
+  { message, place, entry }: WholeEntry,
+  { index: batchIndex, metadata, start, end }: BatchedMessage,
+  batchSize: number,
+  pieces: CopiedPieces,
+): ReceivedMessage {
+  const { ledgerId, entryId } = message.messageId;
+  return {
+    id: { ledgerId, entryId, partition: place.partition, batchIndex, batchSize, topic: place.topic },
+    payload: metadata.nullValue === true ? null : pieces.copy(start, end),
+    key: keyOf(metadata),
+    orderingKey: copyOf(metadata.orderingKey),
+    properties: propertiesOf(metadata.properties),
+    eventTimeMs: timeOf(metadata.eventTime),
+    deliverAtMs: entry.metadata.deliverAtTime,
+    publishTimeMs: entry.metadata.publishTime,
+    redeliveryCount: place.redeliveryCount,
+    producerName: entry.metadata.producerName,
+    connection: place.connection,
+  };
 }

@@ -21,19 +21,29 @@ interface Group {
 export class PendingAcks {
   /** Sends one command and resolves with the broker's answer. */
   readonly #send: (type: AckType, ids: readonly MessageIdData[]) => Promise<unknown>;
+  /** Told what the broker has, before those who acknowledged it. */
+  readonly #confirmed: (items: Iterable<AckItem>) => void;
   readonly #clock: Clock;
   #open: Group | undefined;
   readonly #sent = new Set<Group>();
 
-  constructor(clock: Clock, send: (type: AckType, ids: readonly MessageIdData[]) => Promise<unknown>) {
+  constructor(
+    clock: Clock,
+    send: (type: AckType, ids: readonly MessageIdData[]) => Promise<unknown>,
+    confirmed: (items: Iterable<AckItem>) => void,
+  ) {
     this.#clock = clock;
     this.#send = send;
+    this.#confirmed = confirmed;
   }
 
-  /** Resolves when the broker answered. @throws what `failAll` is given, or the broker's error. */
-  add(items: readonly AckItem[]): Promise<void> {
+  /**
+   * Resolves when the broker answered: one promise for all that are added in one turn. @throws what `failAll` is given,
+   * or the broker's error.
+   */
+  add(item: AckItem): Promise<void> {
     const group = this.#open ?? this.#begin();
-    for (const item of items) group.items.add(item);
+    group.items.add(item);
     if (group.items.size >= MAX_IDS) this.flush();
     return group.settled;
   }
@@ -74,6 +84,7 @@ export class PendingAcks {
   #dispatch(group: Group, type: AckType): void {
     this.#sent.add(group);
     void this.#send(type, Array.from(group.items, idDataOf))
+      .then(() => this.#confirmed(group.items))
       .then(group.resolve, group.reject)
       .finally(() => this.#sent.delete(group));
   }

@@ -1,7 +1,7 @@
 // Entries that were sent and have no receipt yet, in the order of sending. Receipts come in that order, so only the
 // oldest entry can be completed: a receipt for a later one says that something was lost.
 import { Fifo } from './fifo.js';
-import type { PendingMessage } from './pending-message.js';
+import type { PendingReceipts } from './pending-receipts.js';
 
 /** One frame: a single message, or a batch. */
 export interface PendingEntry {
@@ -9,7 +9,7 @@ export interface PendingEntry {
   readonly sequenceId: number;
   /** Sent again as it is after a reconnect: a batch that is cut differently loses messages under deduplication. */
   readonly frame: Buffer;
-  readonly messages: readonly PendingMessage[];
+  readonly receipts: PendingReceipts;
 }
 
 export type ReceiptVerdict =

@@ -1,18 +1,40 @@
 // One message from `publish` to its receipt, and the room that such messages take: per publisher in messages, per client
 // in bytes. What finds no room waits in order; the promise that its publisher awaits is the back-pressure.
 import type { EncodedMessage } from '../../core/message.js';
-import type { MessageId } from '../../core/message-id.js';
+import type { MessageProperties } from '../../core/properties.js';
+import { NO_PROPERTIES, copyProperties } from '../../core/properties.js';
+import type { Clock } from '../../ports/clock.js';
 import { Fifo } from './fifo.js';
+import { failedReceipt } from './pending-receipts.js';
+import type { PendingReceipts, Settle } from './pending-receipts.js';
 
 export interface PendingMessage {
+  /** What its publisher gave; a copy of it once it waits for room. */
   readonly message: EncodedMessage;
   readonly sequenceId: number;
   /** What it counts in limits. */
   readonly bytes: number;
-  /** When it was published; the send timeout runs from here. */
-  readonly sinceMs: number;
-  readonly stored: (id: MessageId) => void;
-  readonly failed: (error: Error) => void;
+  /** When it was published; undefined for now. */
+  readonly sinceMs: number | undefined;
+  readonly settle: Settle;
+}
+
+/** What waits is written later: what the caller does to its bytes meanwhile must change nothing. */
+export function ownCopy(message: EncodedMessage): EncodedMessage {
+  const { payload, key, orderingKey, properties, eventTimeMs, deliverAtMs } = message;
+  return {
+    payload: payload === null ? null : Buffer.from(payload),
+    key: key instanceof Uint8Array ? Buffer.from(key) : key,
+    orderingKey: orderingKey && Buffer.from(orderingKey),
+    properties: copyOfSome(properties),
+    eventTimeMs,
+    deliverAtMs,
+  };
+}
+
+/** Most messages have none: an object without a prototype costs more than all the rest. */
+function copyOfSome(properties: MessageProperties): MessageProperties {
+  return Object.keys(properties).length === 0 ? NO_PROPERTIES : copyProperties(properties);
 }
 
 /** The key and sizes of an entry's metadata, about. */
@@ -42,6 +64,7 @@ export class PendingBytes {
 export class PendingRoom {
   readonly #maxMessages: number;
   readonly #bytes: PendingBytes;
+  readonly #clock: Clock;
   /** Sends a message that has found room. */
   readonly #admit: (message: PendingMessage) => void;
   readonly #queue = new Fifo<PendingMessage>();
@@ -49,7 +72,8 @@ export class PendingRoom {
   /** A message that fails at once leaves while others are let in: the loop that lets them in goes on, not a new one. */
   #admitting = false;
 
-  constructor(maxMessages: number, bytes: PendingBytes, admit: (message: PendingMessage) => void) {
+  constructor(maxMessages: number, bytes: PendingBytes, clock: Clock, admit: (message: PendingMessage) => void) {
+    this.#clock = clock;
     this.#maxMessages = maxMessages;
     this.#bytes = bytes;
     this.#admit = admit;
@@ -58,21 +82,22 @@ export class PendingRoom {
   /** Sends it now, or once those before it were sent and there is room. */
   enter(message: PendingMessage): void {
     if (this.#queue.size === 0 && this.#fits(message)) return this.#take(message);
-    this.#queue.push(message);
+    this.#queue.push({ ...message, message: ownCopy(message.message), sinceMs: this.#clock.now() });
     this.#bytes.waiting.add(this);
   }
 
   /** Called once for each message that was admitted: it has its receipt, or failed. */
-  leave(messages: readonly PendingMessage[]): void {
-    this.#messages -= messages.length;
-    for (const { bytes } of messages) this.#bytes.used -= bytes;
+  leave({ count, bytes }: Pick<PendingReceipts, 'count' | 'bytes'>): void {
+    this.#messages -= count;
+    this.#bytes.used -= bytes;
     for (const room of this.#bytes.waiting) room.#admitWaiting();
   }
 
   /** Fails what waits; what was admitted is not touched. */
   close(error: Error): void {
     this.#bytes.waiting.delete(this);
-    for (const { failed } of this.#queue.takeAll()) failed(error);
+    const failure = failedReceipt(error);
+    for (const { settle } of this.#queue.takeAll()) settle(failure);
   }
 
   #admitWaiting(): void {

@@ -40,7 +40,7 @@ export class SendTimeout {
     else this.#overdue();
   }
 
-  #dueMs({ messages }: PendingEntry): number {
-    return (messages[0]?.sinceMs ?? 0) + this.#limitMs;
+  #dueMs({ receipts }: PendingEntry): number {
+    return receipts.sinceMs + this.#limitMs;
   }
 }

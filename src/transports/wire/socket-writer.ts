@@ -3,8 +3,10 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../../ports/clock.js';
 
-/** More is not copied together but handed over piece by piece, and not kept waiting for the end of the turn. */
+/** So much does not wait for the end of the turn. */
 const MAX_GATHERED_BYTES = 128 * 1024;
+/** A frame as large as this is handed over as it is: copying it would cost more than a place of its own in the call. */
+const LARGE_FRAME_BYTES = 16 * 1024;
 
 export class SocketWriter {
   readonly #socket: Socket;
@@ -36,8 +38,23 @@ export class SocketWriter {
     if (frames.length === 0 || this.#socket.destroyed) return;
     this.#frames = [];
     this.#bytes = 0;
+    this.#socket.cork();
+    let small: Buffer[] = [];
+    for (const frame of frames) {
+      if (frame.length < LARGE_FRAME_BYTES) {
+        small.push(frame);
+        continue;
+      }
+      this.#writeTogether(small);
+      small = [];
+      this.#socket.write(frame);
+    }
+    this.#writeTogether(small);
+    this.#socket.uncork();
+  }
+
+  #writeTogether(frames: readonly Buffer[]): void {
     const [first] = frames;
-    if (frames.length === 1 && first !== undefined) this.#socket.write(first);
-    else this.#socket.write(Buffer.concat(frames));
+    if (first !== undefined) this.#socket.write(frames.length === 1 ? first : Buffer.concat(frames));
   }
 }

@@ -6,11 +6,20 @@ import { SUBSCRIPTION_TYPES } from '../../core/subscription-spec.js';
 
 const KNOWN = ['topics', 'subscription', 'type', 'initialPosition', 'prefetch', 'consumerName'];
 
+/** Options of an owner beside those of the specification: their names and their check. */
+export interface FurtherOptions {
+  readonly names: readonly string[];
+  readonly check: (check: OptionChecker) => void;
+}
+
 /** @throws ConfigurationError with every problem. */
-export function checkSubscriptionSpec(spec: { readonly [K in keyof SubscriptionSpec]: unknown }): void {
+export function checkSubscriptionSpec(
+  spec: { readonly [K in keyof SubscriptionSpec]: unknown },
+  further?: FurtherOptions,
+): void {
   const check = new OptionChecker('subscribe');
   if (check.object('spec', spec)) {
-    check.unknownOptions(spec, KNOWN);
+    check.unknownOptions(spec, [...KNOWN, ...(further?.names ?? [])]);
     const { topics, prefetch } = spec;
     if (!Array.isArray(topics) || topics.length === 0) {
       check.problem(`"topics" must be a list of at least one topic name, got ${describeValue(topics)}`);
@@ -23,5 +32,6 @@ export function checkSubscriptionSpec(spec: { readonly [K in keyof SubscriptionS
       check.problem(`"prefetch" must be a whole number of 0 or more, got ${describeValue(prefetch)}`);
     }
   }
+  further?.check(check);
   check.throwIfAny();
 }

@@ -1,7 +1,8 @@
 // The consumer of one topic or partition: its registration at the broker over all reconnects, its permits, its
 // acknowledgements. Each registration is a new generation: nothing of an older one counts any more.
-import { TransportError } from '../../core/errors.js';
+import { TransportError, toError } from '../../core/errors.js';
 import type { ReceivedMessage } from '../../core/message.js';
+import { checkMessageId } from '../../core/message-id.js';
 import type { EntryPosition, MessageId } from '../../core/message-id.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
@@ -27,6 +28,8 @@ import { subscribeBody } from './subscribe-command.js';
 import type { WireContext } from './wire-context.js';
 
 const ACK_NUMBERS: Readonly<Record<AckType, number>> = { individual: 0, cumulative: 1 };
+/** Permits that are worth a system call of their own. */
+const LARGE_GRANT = 100;
 const LEAVE: Verdict = { kind: 'leave' };
 
 /** What a consumer tells its subscription. */
@@ -80,7 +83,11 @@ export class TopicConsumer implements ConsumerSide {
     this.#partition = partitionOf(topic);
     this.#nextRegistration = new NextOccurrence(context.options.clock);
     this.#intake = new EntryIntake(topic, this.#batchAcks, context.options.logger);
-    this.#acks = new PendingAcks(context.options.clock, (type, ids) => this.#sendAcks(type, ids));
+    this.#acks = new PendingAcks(
+      context.options.clock,
+      (type, ids) => this.#sendAcks(type, ids),
+      (items) => this.#batchAcks.confirmed(items),
+    );
     const parts = {
       subject: `subscription "${spec.subscription}" on ${topic}`,
       attach: () => this.#attach(),
@@ -105,7 +112,10 @@ export class TopicConsumer implements ConsumerSide {
     this.#target = target;
     if (this.#connection === undefined || target < 1) return;
     const messagePermits = this.#permits.take(target);
-    if (messagePermits > 0) this.#connection.send('FLOW', { consumerId: this.#id, messagePermits });
+    if (messagePermits < 1) return;
+    this.#connection.send('FLOW', { consumerId: this.#id, messagePermits });
+    // The turn may last as long as there are messages here: the broker sends the next ones meanwhile.
+    if (messagePermits >= LARGE_GRANT) this.#connection.flush();
   }
 
   /** `messages` of this consumer left the queue. */
@@ -118,18 +128,20 @@ export class TopicConsumer implements ConsumerSide {
     this.#batchAcks.check(id);
   }
 
-  async acknowledge(ids: readonly MessageId[]): Promise<void> {
-    this.checkSettles();
-    const items = ids.map((id) => this.#batchAcks.acknowledge(id));
-    await this.#acks.add(items);
-    this.#batchAcks.confirmed(items);
+  /** Not an async function: those of one turn share a promise, where one for each message would cost more than the rest. */
+  acknowledge(id: MessageId): Promise<void> {
+    try {
+      this.checkSettles();
+    } catch (error) {
+      return Promise.reject(toError(error));
+    }
+    return this.#acks.add(this.#batchAcks.acknowledge(id));
   }
 
   async acknowledgeCumulative(id: MessageId): Promise<void> {
     this.checkSettles();
     const items = this.#batchAcks.acknowledgeThrough(id);
     await Promise.all(items.map((item) => this.#acks.addCumulative(item)));
-    this.#batchAcks.confirmed(items);
   }
 
   /** Only on Shared and Key_Shared. */
@@ -161,7 +173,7 @@ export class TopicConsumer implements ConsumerSide {
     await inLine;
   }
 
-  /** The last message of the topic; undefined while it has none. */
+  /** The last message of the topic; undefined while it has none. @throws PulseworkError MESSAGE_ID_INVALID above 2^53-1. */
   async lastMessageId(): Promise<MessageId | undefined> {
     const answer = await this.checkConnected().request('GET_LAST_MESSAGE_ID', { consumerId: this.#id }, this.topic);
     if (answer.name !== 'GET_LAST_MESSAGE_ID_RESPONSE') {
@@ -169,7 +181,10 @@ export class TopicConsumer implements ConsumerSide {
     }
     const { ledgerId, entryId, batchIndex = -1 } = answer.body.lastMessageId;
     if (entryId < 0) return undefined;
-    return { ledgerId, entryId, partition: this.#partition, batchIndex, batchSize: batchIndex + 1, topic: this.topic };
+    const place = { ledgerId, entryId, partition: this.#partition };
+    const id = { ...place, batchIndex, batchSize: batchIndex + 1, topic: this.topic };
+    checkMessageId(id);
+    return id;
   }
 
   /** Whether the topic was terminated and all of it is acknowledged. */
@@ -192,6 +207,7 @@ export class TopicConsumer implements ConsumerSide {
   }
 
   message(message: CommandBody<'MESSAGE'>, section: Buffer): void {
+    this.#attachment.worked();
     const place = {
       topic: this.topic,
       partition: this.#partition,

@@ -7,11 +7,15 @@ import { Batcher } from './batcher.js';
 import type { Connection, ProducerSide } from './connection.js';
 import { entryOf } from './entry-encoder.js';
 import type { EntryOrigin } from './entry-encoder.js';
+import type { OutgoingBatch } from './outgoing-batch.js';
 import { PendingEntries } from './pending-entries.js';
 import type { PendingEntry } from './pending-entries.js';
 import type { PendingMessage } from './pending-message.js';
+import { failedReceipt } from './pending-receipts.js';
+import type { PendingReceipts } from './pending-receipts.js';
 import type { CommandBody } from './protocol/commands.js';
 import { isIntactSend, sectionBytesOf } from './protocol/frames.js';
+import { messageTooLarge, nameUsedUp, overtaken, storedOutOfReach } from './publish-errors.js';
 import type { ResolvedPublisherOptions } from './publisher-options.js';
 import { SendTimeout } from './send-timeout.js';
 import { SERVER_ERROR, alreadyClosed, connectionLost, serverError } from './server-errors.js';
@@ -26,7 +30,7 @@ export interface TopicProducerParts {
   /** What the broker takes for one entry, metadata included. */
   readonly maxEntryBytes: () => number;
   /** Told once of each message that was published: it has its receipt, or failed. */
-  readonly done: (messages: readonly PendingMessage[]) => void;
+  readonly done: (receipts: Pick<PendingReceipts, 'count' | 'bytes'>) => void;
 }
 
 export class TopicProducer implements ProducerSide {
@@ -45,6 +49,8 @@ export class TopicProducer implements ProducerSide {
   #connection: Connection | undefined;
   /** Asked for, or given by the broker at the first registration and asked for again at the others. */
   #name: string | undefined;
+  /** Of entries that were changed on their way and go there once more. */
+  readonly #refused = new Set<number>();
   #registered = false;
   #epoch = 0;
   #topicEpoch: number | undefined;
@@ -61,7 +67,7 @@ export class TopicProducer implements ProducerSide {
     this.#partition = partitionOf(topic);
     this.#name = parts.options.producerName;
     this.#byKey = parts.options.batching?.byKey === true;
-    this.#batcher = new Batcher(parts.options.batching, context.options.clock, (messages) => this.#send(messages));
+    this.#batcher = new Batcher(parts.options.batching, context.options.clock, (batch) => this.#send(batch));
     const { sendTimeoutMs } = parts.options;
     this.#timeout = new SendTimeout(this.#pending, context.options.clock, sendTimeoutMs, () => this.#overdue());
     const attachmentParts = {
@@ -89,8 +95,12 @@ export class TopicProducer implements ProducerSide {
   }
 
   publish(message: PendingMessage): void {
-    if (this.#dead !== undefined) return this.#fail([message], this.#dead);
-    this.#batcher.add(message);
+    if (this.#dead !== undefined) return this.#failOne(message, this.#dead);
+    try {
+      this.#batcher.add(message);
+    } catch (error) {
+      this.#failOne(message, error as Error);
+    }
   }
 
   /** Sends what is gathered. */
@@ -104,13 +114,14 @@ export class TopicProducer implements ProducerSide {
     const entry = ledgerId < 0 ? this.#pending.remove(sequenceId) : this.#pending.receipt(sequenceId);
     if (entry === undefined || entry === 'late') return;
     if (entry === 'gap') return this.#registerAgain();
-    const { messages } = entry;
-    const batchSize = messages.length === 1 ? 0 : messages.length;
-    for (let i = 0; i < messages.length; i++) {
-      const batchIndex = batchSize === 0 ? -1 : i;
-      messages[i]?.stored({ ledgerId, entryId, partition: this.#partition, batchIndex, batchSize, topic: this.topic });
+    this.#attachment.worked();
+    const { receipts } = entry;
+    if (this.#refused.delete(sequenceId) && ledgerId < 0) return this.#fail(receipts, overtaken(this.topic));
+    if (!Number.isSafeInteger(ledgerId) || !Number.isSafeInteger(entryId)) {
+      return this.#fail(receipts, storedOutOfReach(this.topic));
     }
-    this.#parts.done(messages);
+    receipts.stored({ ledgerId, entryId, partition: this.#partition, topic: this.topic });
+    this.#parts.done(receipts);
   }
 
   sendFailed({ sequenceId, error, message }: CommandBody<'SEND_ERROR'>): void {
@@ -118,9 +129,10 @@ export class TopicProducer implements ProducerSide {
     if (error === SERVER_ERROR.topicTerminated) return this.#die(failure);
     if (error === SERVER_ERROR.notAllowed || this.#isCorrupt(sequenceId, error)) {
       const refused = this.#pending.remove(sequenceId);
-      return refused === undefined ? undefined : this.#fail(refused.messages, failure);
+      return refused === undefined ? undefined : this.#fail(refused.receipts, failure);
     }
     if (error === SERVER_ERROR.quotaExceeded) this.#failAll(failure);
+    if (error === SERVER_ERROR.checksum) this.#refused.add(sequenceId);
     // For all others sending again is the way out: over the same connection, which others use as well.
     this.#registerAgain();
   }
@@ -176,17 +188,22 @@ export class TopicProducer implements ProducerSide {
       userProvidedProducerName: this.#parts.options.producerName !== undefined,
       epoch: this.#epoch,
       topicEpoch: this.#topicEpoch,
+      initialSubscriptionName: this.#parts.options.initialSubscription,
     };
     this.#epoch += 1;
     const answer = await connection.request('PRODUCER', body, this.topic);
     if (answer.name !== 'PRODUCER_SUCCESS') throw connectionLost(`PRODUCER of ${this.topic}: answered ${answer.name}`);
-    if (!this.#registered) this.#lastSequenceId = answer.body.lastSequenceId ?? -1;
+    const { producerName, topicEpoch, lastSequenceId = -1 } = answer.body;
+    const unusable =
+      this.#dead ?? (Number.isSafeInteger(lastSequenceId) ? undefined : nameUsedUp(this.topic, producerName));
+    if (unusable !== undefined) {
+      await this.#deregister(connection);
+      throw unusable;
+    }
+    if (!this.#registered) this.#lastSequenceId = lastSequenceId;
     this.#registered = true;
-    this.#name = answer.body.producerName;
-    this.#topicEpoch = answer.body.topicEpoch;
-    if (this.#dead === undefined) return;
-    await this.#deregister(connection);
-    throw this.#dead;
+    this.#name = producerName;
+    this.#topicEpoch = topicEpoch;
   }
 
   /** Without an answer the broker may have it all the same, and would refuse the next attempt. */
@@ -217,16 +234,16 @@ export class TopicProducer implements ProducerSide {
   }
 
   /** One entry on its way. */
-  #send(messages: readonly PendingMessage[]): void {
+  #send(batch: OutgoingBatch): void {
     let entry: PendingEntry;
     try {
-      entry = entryOf(messages, this.#byKey, this.#origin());
+      entry = entryOf(batch, this.#byKey, this.#origin());
     } catch (error) {
-      return this.#fail(messages, error as Error);
+      return this.#fail(batch.receipts, error as Error);
     }
     const limit = this.#parts.maxEntryBytes();
     const bytes = sectionBytesOf(entry.frame);
-    if (bytes > limit) return this.#tooLarge(messages, bytes, limit);
+    if (bytes > limit) return this.#tooLarge(batch, bytes, limit);
     this.#pending.push(entry);
     this.#timeout.watch();
     this.#connection?.sendFrame(entry.frame);
@@ -242,13 +259,9 @@ export class TopicProducer implements ProducerSide {
   }
 
   /** Beyond the limit the broker closes the connection without a word, for everybody on it. */
-  #tooLarge(messages: readonly PendingMessage[], bytes: number, limit: number): void {
-    if (messages.length > 1) {
-      const half = messages.length >>> 1;
-      this.#send(messages.slice(0, half));
-      return this.#send(messages.slice(half));
-    }
-    this.#fail(messages, messageTooLarge(this.topic, bytes, limit));
+  #tooLarge(batch: OutgoingBatch, bytes: number, limit: number): void {
+    if (batch.size > 1) return batch.halves().forEach((half) => this.#send(half));
+    this.#fail(batch.receipts, messageTooLarge(this.topic, bytes, limit));
   }
 
   #isCorrupt(sequenceId: number, error: number): boolean {
@@ -263,16 +276,22 @@ export class TopicProducer implements ProducerSide {
     this.#failAll(new TransportError('CALL_TIMED_OUT', text, { retriable: true }));
   }
 
-  #fail(messages: readonly PendingMessage[], error: Error): void {
-    for (const { failed } of messages) failed(error);
-    this.#parts.done(messages);
+  #fail(receipts: PendingReceipts, error: Error): void {
+    receipts.failed(error);
+    this.#parts.done(receipts);
+  }
+
+  #failOne({ settle, bytes }: PendingMessage, error: Error): void {
+    settle(failedReceipt(error));
+    this.#parts.done({ count: 1, bytes });
   }
 
   /** In order, what is gathered last. */
   #failAll(error: Error): void {
+    this.#refused.clear();
     const gathered = this.#batcher.takeAll();
-    for (const { messages } of this.#pending.takeAll()) this.#fail(messages, error);
-    for (const messages of gathered) this.#fail(messages, error);
+    for (const { receipts } of this.#pending.takeAll()) this.#fail(receipts, error);
+    for (const { receipts } of gathered) this.#fail(receipts, error);
   }
 
   #die(error: Error): void {
@@ -281,9 +300,4 @@ export class TopicProducer implements ProducerSide {
     this.#timeout.stop();
     this.#failAll(error);
   }
-}
-
-export function messageTooLarge(topic: string, bytes: number, limit: number): TransportError {
-  const text = `message for "${topic}" has ${bytes} bytes, the broker takes ${limit}`;
-  return new TransportError('MESSAGE_TOO_LARGE', text, { retriable: false });
 }

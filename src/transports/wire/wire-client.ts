@@ -1,7 +1,8 @@
 // The public client on Pulsar's binary protocol, for use without the runtime: connections, lookup, and what was opened
 // on them. The transport is a thin face of it.
 import { fullTopicName } from '../../core/topic-name.js';
-import type { InitialPosition, SubscriptionSpec, SubscriptionType } from '../../core/subscription-spec.js';
+import type { SubscriptionSpec } from '../../core/subscription-spec.js';
+import { redeliversSingly } from '../../core/subscription-spec.js';
 import { ConnectionPool } from './connection-pool.js';
 import { Lookup } from './lookup.js';
 import { repeatPassing } from './repeat-passing.js';
@@ -9,7 +10,10 @@ import { PendingBytes } from './pending-message.js';
 import { resolvePublisherOptions } from './publisher-options.js';
 import type { WirePublisherOptions } from './publisher-options.js';
 import { alreadyClosed } from './server-errors.js';
-import { checkSubscriptionSpec } from './subscription-checks.js';
+import { WireConsumer } from './wire-consumer.js';
+import { resolveConsumerOptions, resolveSubscribeOptions } from './wire-consumer-options.js';
+import type { WireConsumerOptions, WireSubscribeOptions } from './wire-consumer-options.js';
+import { ConsumerRedelivery } from './wire-consumer-redelivery.js';
 import type { WireContext } from './wire-context.js';
 import { resolveWireOptions } from './wire-options.js';
 import type { WireOptions } from './wire-options.js';
@@ -18,22 +22,6 @@ import { WireSubscription } from './wire-subscription.js';
 
 /** What brokers take unless configured otherwise; the true limit is known once a broker was asked. */
 const DEFAULT_MAX_MESSAGE_BYTES = 5 * 1024 * 1024;
-
-export interface WireSubscribeOptions {
-  /** Short or full names, at least one. */
-  readonly topics: readonly string[];
-  readonly subscription: string;
-  /** @default 'shared' */
-  readonly type?: SubscriptionType | undefined;
-  /** Only for a subscription that does not exist yet. @default 'earliest' */
-  readonly initialPosition?: InitialPosition | undefined;
-  /** How many messages may lie in the client beyond those handed on. @default 1000, as Java's client */
-  readonly prefetch?: number | undefined;
-  /** Unique on the subscription: Failover and Key_Shared choose by it. @default pulsework-<random> */
-  readonly consumerName?: string | undefined;
-}
-
-export const DEFAULT_WIRE_SUBSCRIPTION = { type: 'shared', initialPosition: 'earliest', prefetch: 1_000 } as const;
 
 export class WireClient {
   readonly #context: WireContext;
@@ -60,16 +48,24 @@ export class WireClient {
     return this.#maxMessageBytes;
   }
 
-  /** Opens a consumer per topic or partition. @throws ConfigurationError; TransportError, see `Transport.subscribe`. */
-  async subscribe(options: WireSubscribeOptions): Promise<WireSubscription> {
+  /**
+   * Opens a consumer per topic or partition. Resolves once the broker has confirmed all of them.
+   * @throws ConfigurationError; TransportError, see `Transport.subscribe`.
+   */
+  async subscribe(options: WireConsumerOptions): Promise<WireConsumer> {
     this.#checkOpen();
-    const spec = resolveSubscribeOptions(options, this.#context.options.random);
-    checkSubscriptionSpec(spec);
-    const topics = spec.topics.map((topic) => fullTopicName(topic));
-    await this.#learnLimit();
-    const forget = (closed: WireSubscription): void => void this.#open.delete(closed);
-    const subscription = await WireSubscription.open(this.#context, { ...spec, topics }, forget);
-    return this.#keep(subscription);
+    const { spec, redelivery } = resolveConsumerOptions(options, this.#context.options.random);
+    const subscription = await this.#attach(spec);
+    const subject = `subscription "${spec.subscription}"`;
+    const parts = { subscription, singly: redeliversSingly(spec.type), subject };
+    const again = new ConsumerRedelivery(parts, redelivery, this.#context.options);
+    return this.#keep(new WireConsumer(subscription, again, (closed) => void this.#open.delete(closed)));
+  }
+
+  /** The same without redelivery delays and ack timeout, for an owner that has its own, as the runtime has. */
+  async openSubscription(options: WireSubscribeOptions): Promise<WireSubscription> {
+    this.#checkOpen();
+    return this.#keep(await this.#attach(resolveSubscribeOptions(options, this.#context.options.random)));
   }
 
   /**
@@ -96,6 +92,11 @@ export class WireClient {
     await this.#context.pool.close();
   }
 
+  async #attach(spec: SubscriptionSpec): Promise<WireSubscription> {
+    await this.#learnLimit();
+    return WireSubscription.open(this.#context, spec, (closed) => void this.#open.delete(closed));
+  }
+
   async #learnLimit(): Promise<void> {
     const { options, pool } = this.#context;
     this.#maxMessageBytes = (await repeatPassing(() => pool.toService(), options)).maxMessageBytes;
@@ -112,15 +113,4 @@ export class WireClient {
   #checkOpen(): void {
     if (this.#closed) throw alreadyClosed('the wire client');
   }
-}
-
-/** Options set to `undefined` are absent. Unknown ones stay in, so that the check finds them. */
-function resolveSubscribeOptions(options: WireSubscribeOptions, random: () => number): SubscriptionSpec {
-  return {
-    ...options,
-    type: options.type ?? DEFAULT_WIRE_SUBSCRIPTION.type,
-    initialPosition: options.initialPosition ?? DEFAULT_WIRE_SUBSCRIPTION.initialPosition,
-    prefetch: options.prefetch ?? DEFAULT_WIRE_SUBSCRIPTION.prefetch,
-    consumerName: options.consumerName ?? `pulsework-${random().toString(36).slice(2, 10)}`,
-  };
 }

@@ -3,18 +3,19 @@
 import { PulseworkError, describeValue } from '../../core/errors.js';
 import type { EncodedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
-import { copyProperties } from '../../core/properties.js';
 import { partitionName, partitionOf } from '../../core/topic-name.js';
 import type { Publisher } from '../../ports/transport.js';
 import { MessageRouting } from './message-routing.js';
 import { PendingRoom, sizeOf } from './pending-message.js';
 import type { PendingMessage } from './pending-message.js';
+import { failedReceipt, promisedReceipt } from './pending-receipts.js';
 import { loadCodec } from './protocol/compression.js';
 import { COMPRESSION_NUMBERS } from './protocol/message-metadata.js';
 import type { Compression } from './protocol/message-metadata.js';
+import { messageTooLarge } from './publish-errors.js';
 import type { ResolvedPublisherOptions } from './publisher-options.js';
 import { alreadyClosed } from './server-errors.js';
-import { TopicProducer, messageTooLarge } from './topic-producer.js';
+import { TopicProducer } from './topic-producer.js';
 import type { TopicProducerParts } from './topic-producer.js';
 import type { WireContext } from './wire-context.js';
 
@@ -35,7 +36,6 @@ export interface WirePublisherParts {
 export class WirePublisher implements Publisher {
   readonly topic: string;
   readonly #parts: WirePublisherParts;
-  readonly #now: () => number;
   readonly #producers: readonly TopicProducer[];
   readonly #routing: MessageRouting<TopicProducer>;
   readonly #room: PendingRoom;
@@ -52,12 +52,11 @@ export class WirePublisher implements Publisher {
     this.topic = topic;
     this.#parts = parts;
     const { clock, random } = context.options;
-    this.#now = () => clock.now();
     const { options, maxMessageBytes } = parts;
-    this.#room = new PendingRoom(options.maxPendingMessages, context.pendingBytes, (message) =>
+    this.#room = new PendingRoom(options.maxPendingMessages, context.pendingBytes, clock, (message) =>
       this.#admitted(message),
     );
-    const done = (messages: readonly PendingMessage[]): void => this.#room.leave(messages);
+    const done: TopicProducerParts['done'] = (receipts) => this.#room.leave(receipts);
     const producerParts = { options, compression: codec, maxEntryBytes: maxMessageBytes, done };
     this.#producers = names.map((name) => new TopicProducer(context, name, producerParts));
     this.#routing = new MessageRouting(this.#producers, options, random);
@@ -96,16 +95,9 @@ export class WirePublisher implements Publisher {
     const wrong = this.#whatIsWrong(message, sequenceId);
     if (wrong !== undefined) return Promise.reject(wrong);
     // Not an async function: the promise of one around this promise would cost as much as all the rest.
-    return new Promise((stored, failed) => {
-      this.#room.enter({
-        message: ownCopy(message),
-        sequenceId,
-        bytes: sizeOf(message),
-        sinceMs: this.#now(),
-        stored,
-        failed,
-      });
-    });
+    const { promise, settle } = promisedReceipt();
+    this.#room.enter({ message, sequenceId, bytes: sizeOf(message), sinceMs: undefined, settle });
+    return promise;
   }
 
   #whatIsWrong({ payload }: EncodedMessage, sequenceId: number): Error | undefined {
@@ -139,23 +131,11 @@ export class WirePublisher implements Publisher {
     try {
       producer = this.#routing.partitionFor(message.message);
     } catch (error) {
-      message.failed(error as Error);
-      return this.#room.leave([message]);
+      message.settle(failedReceipt(error as Error));
+      return this.#room.leave({ count: 1, bytes: message.bytes });
     }
     producer.publish(message);
   }
-}
-
-/** A batch is written later: what the caller does to its bytes meanwhile must change nothing. */
-function ownCopy(message: EncodedMessage): EncodedMessage {
-  const { payload, key, orderingKey, properties } = message;
-  return {
-    ...message,
-    payload: payload === null ? null : Buffer.from(payload),
-    key: key instanceof Uint8Array ? Buffer.from(key) : key,
-    orderingKey: orderingKey && Buffer.from(orderingKey),
-    properties: copyProperties(properties),
-  };
 }
 
 type Codec = TopicProducerParts['compression'];

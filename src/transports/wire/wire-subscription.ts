@@ -1,6 +1,6 @@
 // The Subscription port over the wire: one consumer per topic or partition, one receive queue for all of them, and
 // permits so that no more than `prefetch` messages lie here beyond those handed on.
-import { PulseworkError, TransportError, describeValue } from '../../core/errors.js';
+import { PulseworkError, TransportError, describeValue, toError } from '../../core/errors.js';
 import type { ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
 import { checkMessageId } from '../../core/message-id.js';
@@ -63,40 +63,63 @@ export class WireSubscription implements Subscription {
     return subscription;
   }
 
-  async receive(signal: AbortSignal): Promise<ReceivedMessage | undefined> {
-    if (this.#closed || signal.aborted) return undefined;
+  receive(signal: AbortSignal): Promise<ReceivedMessage | undefined> {
+    if (this.#closed || signal.aborted) return Promise.resolve(undefined);
     const message = this.#queue.take();
-    if (message !== undefined) {
-      this.#handedOn(message);
-      return message;
-    }
-    const next = this.#queue.wait(signal);
-    this.#grantAll();
-    return next;
+    if (message === undefined) return this.#next(signal);
+    this.#handedOn(message);
+    return Promise.resolve(message);
   }
 
-  async acknowledge(ids: readonly MessageId[]): Promise<void> {
-    // Sorted by topic and checked first: a foreign id fails the call before anything is acknowledged (G-04).
-    const byConsumer = [...this.#byConsumer(ids)];
-    for (const [consumer, own] of byConsumer) for (const id of own) consumer.checkId(id);
-    await Promise.all(byConsumer.map(([consumer, own]) => consumer.acknowledge(own)));
+  acknowledge(ids: readonly MessageId[]): Promise<void> {
+    try {
+      this.#checkOpen();
+      // All are checked first: a foreign id fails the call before anything is acknowledged (G-04).
+      const taken = ids.map((id) => ({ id, consumer: this.#consumerThatTakes(id) }));
+      const answers = taken.map(({ id, consumer }) => consumer.acknowledge(id));
+      // Most calls have one id, and ids of one turn share their answer.
+      const [first] = answers;
+      if (first !== undefined && answers.every((answer) => answer === first)) return first;
+      return Promise.all(answers).then(() => undefined);
+    } catch (error) {
+      return Promise.reject(toError(error));
+    }
   }
 
   async acknowledgeCumulative(id: MessageId): Promise<void> {
-    if (redeliversSingly(this.#spec.type)) {
-      const text = `subscription "${this.#spec.subscription}" is ${this.#spec.type}: cumulative acknowledgement needs exclusive or failover`;
-      throw new TransportError('NOT_SUPPORTED', text, { retriable: false });
-    }
-    const consumer = this.#consumerOf(id);
-    consumer.checkId(id);
-    await consumer.acknowledgeCumulative(id);
+    this.checkCumulative(id);
+    await this.#consumerOf(id).acknowledgeCumulative(id);
   }
 
   async redeliver(ids: readonly MessageId[]): Promise<void> {
     const byConsumer = this.#byConsumer(ids);
     if (ids.length === 0) return;
-    if (redeliversSingly(this.#spec.type)) for (const [consumer, own] of byConsumer) consumer.redeliver(own);
-    else this.#redeliverAll();
+    if (!redeliversSingly(this.#spec.type)) {
+      this.#redeliverAll();
+      return;
+    }
+    // All or none: what was asked for before the topic that fails would be asked for, and counted, twice.
+    for (const consumer of byConsumer.keys()) consumer.checkSettles();
+    for (const [consumer, own] of byConsumer) consumer.redeliver(own);
+  }
+
+  /** @throws PulseworkError MESSAGE_ID_INVALID when one of `ids` cannot be acknowledged here; TransportError ALREADY_CLOSED. */
+  checkIds(ids: readonly MessageId[]): void {
+    for (const id of ids) this.#consumerThatTakes(id);
+  }
+
+  /** The same for a cumulative acknowledgement. @throws TransportError also NOT_SUPPORTED on Shared and Key_Shared. */
+  checkCumulative(id: MessageId): void {
+    if (redeliversSingly(this.#spec.type)) {
+      const text = `subscription "${this.#spec.subscription}" is ${this.#spec.type}: cumulative acknowledgement needs exclusive or failover`;
+      throw new TransportError('NOT_SUPPORTED', text, { retriable: false });
+    }
+    this.checkIds([id]);
+  }
+
+  /** @throws PulseworkError MESSAGE_ID_INVALID when `id` is not of this subscription; TransportError ALREADY_CLOSED. */
+  checkTopicOf(id: MessageId): void {
+    this.#consumerOf(id);
   }
 
   pause(): void {
@@ -145,6 +168,18 @@ export class WireSubscription implements Subscription {
     this.#queue.answer(undefined);
     this.#forget(this);
     await Promise.all([...this.#consumers.values()].map((consumer) => consumer.close()));
+  }
+
+  async #next(signal: AbortSignal): Promise<ReceivedMessage | undefined> {
+    const next = this.#queue.wait(signal);
+    this.#grantAll();
+    return next;
+  }
+
+  #consumerThatTakes(id: MessageId): TopicConsumer {
+    const consumer = this.#consumerOf(id);
+    consumer.checkId(id);
+    return consumer;
   }
 
   #arrived(messages: readonly ReceivedMessage[]): void {

@@ -64,10 +64,7 @@ const ENDINGS: Readonly<Record<string, (asked: Asked) => Outcome>> = {
   late: ({ attempt }) => (attempt === 1 ? retryAfter(2 * WAIT_MS) : success()),
   deferred: ({ first }) => (first ? defer(WAIT_MS) : success()),
   outage: ({ first }) => (first ? dependencyDown('bank', { retryAfterMs: 50 }) : success()),
-  throwing: ({ attempt, follow }) => {
-    if (attempt === 1) throw new Error('broken');
-    return success(follow(0));
-  },
+  throwing: ({ attempt, follow }) => (attempt === 1 ? broken() : success(follow(0))),
   hopeless: () => retry('never works'),
   poisoned: () => poison('bad'),
   exits: () => process.exit(13),
@@ -108,7 +105,7 @@ export function serviceHandler(settings: ServiceSettings, tell: (line: string) =
     met.add(id);
     if (takesMs > 0) await sleep(takesMs);
     const outcome = ENDINGS[kind]!({ first, attempt, follow: (n) => results.message({ of: id, n }) });
-    if (outcome.kind === 'success' || outcome.kind === 'skip') tell(`done ${id}`);
+    tell(`${outcome.kind === 'success' || outcome.kind === 'skip' ? 'done' : 'failed'} ${id}`);
     return outcome;
   }
 
@@ -127,6 +124,10 @@ export function serviceHandler(settings: ServiceSettings, tell: (line: string) =
 function guard(): ReturnType<typeof idempotent<Job>> {
   const store = memoryIdempotencyStore();
   return idempotent<Job>({ key: ({ payload }) => payload.id, store, ttlMs: minutes(60) });
+}
+
+function broken(): never {
+  throw new Error('broken');
 }
 
 /** Until the heap is full, which ends the process. */

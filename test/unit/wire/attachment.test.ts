@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import type { Peer, Script } from '../../support/wire-server.js';
 import { SocketClock } from '../../support/wire-server.js';
-import { startSubscription } from '../../support/scripted-consumer.js';
+import { section, startSubscription } from '../../support/scripted-consumer.js';
 
 const CALM = { keepAliveMs: 3_600_000, reconnectMinMs: 100, reconnectMaxMs: 10_000 };
 
@@ -50,4 +50,18 @@ it('the waits begin anew once it was attached for longer than it had waited', as
   }
 
   expect(waits).toEqual([75, 75, 75]);
+});
+
+it('the waits begin anew with each message that came', async () => {
+  const started = await start({});
+  const { say, deliver, consumerId, settled } = started;
+  const waits: number[] = [];
+  for (let round = 0; round < 4; round++) {
+    deliver(round, section(`message ${round}`));
+    await settled();
+    say('CLOSE_CONSUMER', { consumerId, requestId: -1 });
+    waits.push(await nextWaitMs(started));
+  }
+
+  expect(waits).toEqual([75, 75, 75, 75]);
 });

@@ -1,10 +1,13 @@
 // Batches: several messages in one entry, each with a small metadata of its own before its payload.
+import type { EncodedMessage } from '../../../core/message.js';
 import { SINGLE_MESSAGE_METADATA } from './message-metadata.js';
 import type { SingleMessageMetadata } from './message-metadata.js';
 import { ProtoWriter } from './proto-writer.js';
+import { readSingleMessage, writeSingleMessage } from './single-message.js';
 import { WireFormatError } from './wire-format-error.js';
 
 const SIZE_BYTES = 4;
+const NO_BYTES = Buffer.alloc(0);
 
 /** Gathers the messages of one entry. */
 export class BatchWriter {
@@ -30,6 +33,23 @@ export class BatchWriter {
     this.#count += 1;
   }
 
+  /** One message as its publisher gave it. */
+  addMessage(message: EncodedMessage, sequenceId: number): void {
+    const writer = this.#writer;
+    const start = writer.length;
+    const payload = message.payload ?? NO_BYTES;
+    try {
+      writer.uint32BE(0);
+      writeSingleMessage(writer, message, payload.length, sequenceId);
+      writer.uint32BEAt(start, writer.length - start - SIZE_BYTES);
+      writer.raw(payload);
+    } catch (error) {
+      writer.cutTo(start);
+      throw error;
+    }
+    this.#count += 1;
+  }
+
   /** The uncompressed payload of the entry; a view until the next `add` or `reset`. */
   view(): Buffer {
     return this.#writer.view();
@@ -45,8 +65,9 @@ export interface BatchedMessage {
   /** The place in the batch, by which it is acknowledged. */
   readonly index: number;
   readonly metadata: SingleMessageMetadata;
-  /** A view of the batch. */
-  readonly payload: Buffer;
+  /** Where its payload lies in the batch. */
+  readonly start: number;
+  readonly end: number;
 }
 
 /**
@@ -66,12 +87,12 @@ export function decodeBatch(payload: Buffer, count: number, indexes?: readonly n
     if (at + SIZE_BYTES > payload.length) throw new WireFormatError(`a batch that ends before message ${i}`);
     const payloadAt = at + SIZE_BYTES + payload.readUInt32BE(at);
     if (payloadAt > payload.length) throw new WireFormatError(`message ${i} of a batch: its metadata is cut off`);
-    const metadata = SINGLE_MESSAGE_METADATA.decode(payload, at + SIZE_BYTES, payloadAt);
+    const metadata = readSingleMessage(payload, at + SIZE_BYTES, payloadAt);
     const end = payloadAt + metadata.payloadSize;
     if (metadata.payloadSize < 0 || end > payload.length) {
       throw new WireFormatError(`message ${i} of a batch: a payload of ${metadata.payloadSize} bytes`);
     }
-    messages.push({ index: indexes?.[i] ?? i, metadata, payload: payload.subarray(payloadAt, end) });
+    messages.push({ index: indexes === undefined ? i : (indexes[i] ?? i), metadata, start: payloadAt, end });
     at = end;
   }
   if (at !== payload.length) throw new WireFormatError(`a batch with ${payload.length - at} bytes too many`);

@@ -5,7 +5,6 @@ import {
   bool,
   bytes,
   int32,
-  long,
   messageType,
   nearestLong,
   optional,
@@ -76,9 +75,12 @@ export const SINGLE_MESSAGE_METADATA = messageType('SingleMessageMetadata', {
 export type SingleMessageMetadata = Decoded<typeof SINGLE_MESSAGE_METADATA>;
 
 const positionFields = {
-  /** -1 with an entry of -1: before everything; Infinity: after everything. */
-  ledgerId: required(1, long),
-  entryId: required(2, long),
+  /**
+   * -1 with an entry of -1: before everything; Infinity, only written: after everything. Above 2^53-1 it is read as the
+   * nearest number, which is no safe integer: who gets it refuses it, and nobody else on the connection is concerned.
+   */
+  ledgerId: required(1, nearestLong),
+  entryId: required(2, nearestLong),
   partition: optional(3, int32),
   batchIndex: optional(4, int32),
   /** A set bit is a message still to be processed; absent is the whole entry. */

@@ -41,9 +41,9 @@ export const int32: Kind<number> = {
   read: (reader) => reader.int32(),
 };
 export const uint32: Kind<number> = { ...int32, read: (reader) => reader.uint32() };
-/** 64-bit numbers within 2^53-1; 2^64-1 is -1 and 2^63-1 is Infinity. */
+/** 64-bit numbers within 2^53-1, and -1 as 2^64-1; Infinity is written as 2^63-1. */
 export const long: Kind<number> = { ...int32, read: (reader) => reader.long() };
-/** 64-bit numbers of other clients that may be larger and are only shown. */
+/** 64-bit numbers of others that may be larger: they are only shown, or whoever gets them refuses them by name. */
 export const nearestLong: Kind<number> = { ...int32, read: (reader) => reader.nearestLong() };
 /** 64-bit numbers whose bits count (ack sets, transaction ids); signed. */
 export const bits64: Kind<bigint> = {

@@ -47,17 +47,16 @@ export class ProtoReader {
     return short >= 0 ? short !== 0 : this.#low !== 0 || this.#high !== 0;
   }
 
-  /** A 64-bit number as signed: 2^64-1 is -1, as Pulsar means it; 2^63-1 is Infinity. @throws above 2^53-1. */
+  /** A 64-bit number as signed: 2^64-1 is -1, as Pulsar means it. @throws above 2^53-1. */
   long(): number {
     const short = this.#shortVarint();
     if (short >= 0) return short;
     const value = this.#signed();
     if (Number.isSafeInteger(value)) return value;
-    if (this.#high === 0x7fffffff && this.#low >>> 0 === 0xffffffff) return Infinity;
     throw new WireFormatError('a number above 2^53-1');
   }
 
-  /** The nearest number, for what is shown and never sent back (other producers' sequence ids, times). */
+  /** The nearest number, for what is only shown (times, sequence ids of others) or checked by who gets it (positions). */
   nearestLong(): number {
     const short = this.#shortVarint();
     return short >= 0 ? short : this.#signed();

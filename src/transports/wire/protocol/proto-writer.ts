@@ -20,6 +20,11 @@ export class ProtoWriter {
     this.#length = 0;
   }
 
+  /** Forgets what was written from `length` on. */
+  cutTo(length: number): void {
+    this.#length = length;
+  }
+
   /** What was written, in a buffer of its own. */
   copy(): Buffer {
     const copy = Buffer.allocUnsafe(this.#length);

@@ -41,7 +41,8 @@ const PRODUCER_COMMANDS = {
     body: messageType('PRODUCER_SUCCESS', {
       requestId: required(1, long),
       producerName: required(2, string),
-      lastSequenceId: optional(3, long),
+      /** Of whoever had the name before; other clients use numbers above 2^53-1. */
+      lastSequenceId: optional(3, nearestLong),
       schemaVersion: optional(4, bytes),
       topicEpoch: optional(5, long),
       producerReady: optional(6, bool),
