@@ -136,7 +136,8 @@ class Program {
           ...options,
           batch: { maxMessages: 3, maxWaitMs: 30 },
           // A throw would be the error of the whole batch, and the jobs say which of them fail.
-          handle: (all) => Promise.all(all.map((each) => this.#handle(each).catch((error: unknown) => retry(error as Error)))),
+          handle: (all) =>
+            Promise.all(all.map((each) => this.#handle(each).catch((error: unknown) => retry(error as Error)))),
         })
       : defineHandler({ ...options, handle: (delivery) => this.#handle(delivery) });
     const runtime = await this.world.start({ handlers: [handler], transport: this.ledger.wrap(inner) });

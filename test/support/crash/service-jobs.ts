@@ -64,7 +64,10 @@ const ENDINGS: Readonly<Record<string, (asked: Asked) => Outcome>> = {
   late: ({ attempt }) => (attempt === 1 ? retryAfter(2 * WAIT_MS) : success()),
   deferred: ({ first }) => (first ? defer(WAIT_MS) : success()),
   outage: ({ first }) => (first ? dependencyDown('bank', { retryAfterMs: 50 }) : success()),
-  throwing: ({ attempt, follow }) => (attempt === 1 ? broken() : success(follow(0))),
+  throwing: ({ attempt, follow }) => {
+    if (attempt === 1) throw new Error('broken');
+    return success(follow(0));
+  },
   hopeless: () => retry('never works'),
   poisoned: () => poison('bad'),
   exits: () => process.exit(13),
@@ -104,9 +107,13 @@ export function serviceHandler(settings: ServiceSettings, tell: (line: string) =
     const first = !met.has(id);
     met.add(id);
     if (takesMs > 0) await sleep(takesMs);
-    const outcome = ENDINGS[kind]!({ first, attempt, follow: (n) => results.message({ of: id, n }) });
-    tell(`${outcome.kind === 'success' || outcome.kind === 'skip' ? 'done' : 'failed'} ${id}`);
-    return outcome;
+    let outcome: Outcome | undefined;
+    try {
+      outcome = ENDINGS[kind]!({ first, attempt, follow: (n) => results.message({ of: id, n }) });
+      return outcome;
+    } finally {
+      tell(`${outcome?.kind === 'success' || outcome?.kind === 'skip' ? 'done' : 'failed'} ${id}`);
+    }
   }
 
   return defineHandler({
@@ -124,10 +131,6 @@ export function serviceHandler(settings: ServiceSettings, tell: (line: string) =
 function guard(): ReturnType<typeof idempotent<Job>> {
   const store = memoryIdempotencyStore();
   return idempotent<Job>({ key: ({ payload }) => payload.id, store, ttlMs: minutes(60) });
-}
-
-function broken(): never {
-  throw new Error('broken');
 }
 
 /** Until the heap is full, which ends the process. */

@@ -26,7 +26,13 @@ const MAX_DELIVERIES = 3;
 
 function facts(more: Partial<SettlementFacts> = {}): SettlementFacts {
   const policy = { maxDeliveries: MAX_DELIVERIES, backoff: (redeliveries: number) => 100 * (redeliveries + 1) };
-  const where = { type: 'shared', ordering: 'none', deadLetter: 'publish', republishes: false, heldFull: false } as const;
+  const where = {
+    type: 'shared',
+    ordering: 'none',
+    deadLetter: 'publish',
+    republishes: false,
+    heldFull: false,
+  } as const;
   return { attempt: 1, policy, ...where, now: NOW, random: () => 0.5, ...more };
 }
 
