@@ -40,6 +40,7 @@ const LETTER_PROPERTIES = [
   'RECONSUMETIMES',
   'DELAY_TIME',
   'pulsework-attempt',
+  'pulsework-republished',
   'pulsework-not-before',
   'pulsework-first-failure-time',
 ] as const;
@@ -63,7 +64,9 @@ export function retryLetterMessage(
   const dueMs = facts.now + facts.delayMs;
   properties['REAL_TOPIC'] = letter?.originTopic ?? withoutPartition(message.id.topic);
   properties['ORIGIN_MESSAGE_ID'] = letter?.originId ?? formatMessageId(message.id);
-  properties['RECONSUMETIMES'] = String((letter?.republished ?? 0) + 1);
+  const republished = String((letter?.republished ?? 0) + 1);
+  properties['RECONSUMETIMES'] = republished;
+  properties['pulsework-republished'] = republished;
   properties['DELAY_TIME'] = String(facts.delayMs);
   properties['pulsework-attempt'] = String(facts.attempts);
   properties['pulsework-not-before'] = String(dueMs);
@@ -84,8 +87,8 @@ export function readRetryLetter(message: ReceivedMessage): {
   const letter = {
     originId: written['ORIGIN_MESSAGE_ID'] ?? formatMessageId(message.id),
     originTopic: written['REAL_TOPIC'] === undefined ? undefined : withoutPartition(written['REAL_TOPIC']),
-    // Java counts its own republishing and leaves our property as it was: the larger is what really happened.
-    attempts: Math.max(count(written['pulsework-attempt']), republished),
+    // Java counts its own republishing and leaves our properties as they were. Not every letter of ours was a failure.
+    attempts: count(written['pulsework-attempt']) + Math.max(0, republished - count(written['pulsework-republished'])),
     republished,
     dueMs: count(written['pulsework-not-before']),
     firstFailureMs: Number.isNaN(firstFailureMs) ? undefined : firstFailureMs,

@@ -61,6 +61,7 @@ describe('a retry letter', () => {
       RECONSUMETIMES: '1',
       DELAY_TIME: '900000',
       'pulsework-attempt': '2',
+      'pulsework-republished': '1',
       'pulsework-not-before': String(FIRST + 901_000),
       'pulsework-first-failure-time': '2026-01-01T00:00:00.000Z',
     });
@@ -114,9 +115,16 @@ describe('a retry letter', () => {
     expect({ ...properties }).toEqual({ mine: 'yes' });
   });
 
-  it('that Java published again counts the larger of both counts', () => {
-    const both = { RECONSUMETIMES: '5', 'pulsework-attempt': '2' };
-    expect(readRetryLetter(received(both)).letter.attempts).toBe(5);
+  it('that Java published again counts what Java added', () => {
+    const both = { RECONSUMETIMES: '5', 'pulsework-attempt': '2', 'pulsework-republished': '4' };
+    expect(readRetryLetter(received(both)).letter.attempts).toBe(3);
+  });
+
+  it('that was only put off counts nothing', () => {
+    const once = readRetryLetter(comesBack(retryLetterMessage(received({}), undefined, facts))).letter;
+    const twice = readRetryLetter(comesBack(retryLetterMessage(received({}), once, facts))).letter;
+
+    expect([once.attempts, twice.attempts, twice.republished]).toEqual([2, 2, 2]);
   });
 
   it.each(['-1', '1e9', 'many', '', '9'.repeat(40), '1.5'])('with the count %j is read as one without', (text) => {
