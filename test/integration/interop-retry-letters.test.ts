@@ -85,7 +85,7 @@ test('Java reads a retry letter of this runtime: how often, how long, and where 
       REAL_TOPIC: name,
       ORIGIN_MESSAGE_ID: sent?.id,
       'pulsework-attempt': String(index + 1),
-      'pulsework-republished': '1',
+      'pulsework-republished': String(index + 1),
       'pulsework-not-before': expect.stringMatching(/^\d+$/),
       'pulsework-first-failure-time': expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
     });

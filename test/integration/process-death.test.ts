@@ -41,9 +41,7 @@ for (const { kind, how, death } of [
         expect.objectContaining({ id: 'killer', 'pulsework-cause': 'process-died', 'pulsework-attempt': '2' }),
       ]);
       // The first death only makes suspects; the life after the last one settles without a run.
-      expect(world.lives.slice(0, -1)).toEqual(
-        Array.from({ length: MAX_DELIVERIES + 1 }, () => expect.objectContaining(death)),
-      );
+      expect(world.lives.slice(0, -1)).toEqual(new Array(MAX_DELIVERIES + 1).fill(expect.objectContaining(death)));
       expect(life.exit).toBe(0);
     },
   );
