@@ -26,6 +26,11 @@ export class BatchEntry {
     return true;
   }
 
+  /** Whether this message of it was here before. */
+  hasSeen(index: number): boolean {
+    return this.done.has(index) || this.records.has(index) || this.holds.has(index);
+  }
+
   get complete(): boolean {
     return this.done.size >= this.id.batchSize;
   }

@@ -202,7 +202,8 @@ export class DeliveryRegistry {
 
   #admitToBatch(batch: BatchEntry, message: ArrivedMessage): Arrival {
     const index = message.id.batchIndex;
-    this.#answered(message.id);
+    // One that was never here may have lain in the client all the time: it answers nothing.
+    if (batch.hasSeen(index)) this.#answered(message.id);
     if (batch.done.has(index)) return COPY_OF_ACKNOWLEDGED;
     const record = batch.records.get(index);
     if (record !== undefined) return adopt(record, message);

@@ -8,16 +8,21 @@ import { FakeClock } from '../../../src/testing.js';
 const WINDOW_MS = 10_000;
 let clock: FakeClock;
 let asked: string[];
+let answer: () => Promise<void>;
 let registry: DeliveryRegistry;
 beforeEach(() => {
   clock = new FakeClock();
   asked = [];
+  answer = () => Promise.resolve();
   registry = new DeliveryRegistry({
     clock,
     duplicateWindowMs: WINDOW_MS,
     onReleased: () => undefined,
     onRequestFailed: () => undefined,
-    redeliver: async (ids) => void asked.push(...ids.map((id) => `${id.entryId}`)),
+    redeliver: (ids) => {
+      asked.push(...ids.map((id) => `${id.entryId}`));
+      return answer();
+    },
   });
 });
 
@@ -221,3 +226,31 @@ function aliveRecord(copy: ReceivedMessage): DeliveryRecord {
     throw new Error('expected a copy of a live record');
   return arrival.record;
 }
+
+describe('a message of a batch that comes while the entry is being asked back', () => {
+  /** The first of three waits; the request that asks for it fails after a second. */
+  async function askedBack(): Promise<void> {
+    answer = () => new Promise((_, reject) => clock.setTimer(1_000, () => reject(new Error('no answer'))));
+    const record = admitNew(inBatch(1, 0));
+    fail(record);
+    registry.hold(record, clock.now());
+    await clock.advanceBy(0);
+    answer = () => Promise.resolve();
+  }
+
+  it('for the first time is no answer: when the request fails, it is made again', async () => {
+    await askedBack();
+    registry.settled(admitNew(inBatch(1, 1)));
+    await clock.advanceBy(5_000);
+
+    expect(asked).toEqual(['1', '1']);
+  });
+
+  it('again is the answer: nothing more is asked', async () => {
+    await askedBack();
+    registry.settled(admitNew(inBatch(1, 0)));
+    await clock.advanceBy(5_000);
+
+    expect(asked).toEqual(['1']);
+  });
+});
