@@ -7,7 +7,7 @@ import type { CrashProgram } from '../../support/crash/crash-program.js';
 import { KINDS, crashProgram, randomCut, runCrashProgram } from '../../support/crash/crash-program.js';
 
 const NO_CUT: Cut = { at: 0, fault: 'throws' };
-const RUNS = 150;
+const RUNS = 100;
 
 describe('random programs', () => {
   it.each([0, 1, 2, 3])('lose nothing however they are cut, quarter %i', { timeout: 120_000 }, async (quarter) => {
