@@ -43,6 +43,7 @@ const LETTER_PROPERTIES = [
   'pulsework-republished',
   'pulsework-not-before',
   'pulsework-first-failure-time',
+  'pulsework-deliver-at',
 ] as const;
 
 /** Where the original had a property of one of those names (a dead letter that is handled again has), it travels so. */

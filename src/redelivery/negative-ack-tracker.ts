@@ -140,10 +140,11 @@ export class NegativeAckTracker {
   /**
    * Clears, and gives what was pending: for an owner who waits for the copies that the broker sends after a lost
    * connection, and then decides.
+   * @param topic full name: only what is of this topic; requests under way for others go on. @default all topics
    */
-  takeAll(): HeldMessage[] {
-    const pending = this.#held.pending();
-    this.clear();
+  takeAll(topic?: string): HeldMessage[] {
+    const pending = this.#held.pending().filter(({ id }) => topic === undefined || id.topic === topic);
+    this.clear(topic);
     return pending;
   }
 

@@ -88,6 +88,16 @@ export class ConsumerLoop {
     return this.#kept.blocked;
   }
 
+  /** Whether the connection that a message came over is still there. */
+  isConnected({ id, connection }: ReceivedMessage): boolean {
+    return this.#connections.get(id.topic) === connection;
+  }
+
+  /** Whether a run that had to wait may start now. */
+  mayStart({ message }: DeliveryRecord): boolean {
+    return !this.#draining && !this.#options.pauses.stopsRuns && this.isConnected(message);
+  }
+
   /** Whether as many deliveries wait here as may. */
   get full(): boolean {
     return this.#options.registry.heldCount + this.#kept.size >= this.#options.plan.maxHeld;
@@ -200,7 +210,10 @@ export class ConsumerLoop {
   /** Whether nothing new may come before something that waits has gone. What can be published again does not wait here. */
   #mustWait(share: number): boolean {
     const { plan, registry } = this.#options;
-    const waiting = (plan.retry === undefined ? registry.heldCount : 0) + this.#kept.size;
+    // Held beyond the limit is what could not be published again.
+    const published = plan.retry !== undefined && !plan.delaysInClient;
+    const held = published ? Math.max(0, registry.heldCount - plan.maxHeld) : registry.heldCount;
+    const waiting = held + this.#kept.size;
     const bytes = this.#kept.bytes + this.#lanes.waitingBytes;
     return waiting >= plan.maxHeld * share || bytes >= plan.maxHeldBytes * share;
   }
@@ -227,7 +240,8 @@ export class ConsumerLoop {
       return false;
     }
     record.dueMs = Math.max(record.dueMs, dueMs);
-    if (!redeliversSingly(plan.spec.type) || plan.ordering !== 'none') return false;
+    const byId = redeliversSingly(plan.spec.type) && plan.ordering === 'none';
+    if (!byId || record.message.letter !== undefined) return false;
     registry.defer(record, record.dueMs);
     return true;
   }
@@ -293,9 +307,8 @@ export class ConsumerLoop {
   /** Until its `dueMs`; in a drain what is to run again goes back instead. */
   #keep(record: DeliveryRecord, state: 'kept' | 'unsettled'): void {
     const { registry } = this.#options;
-    const { id, connection } = record.message;
     if (this.#draining && state === 'kept') return registry.giveBack(record);
-    if (this.#connections.get(id.topic) !== connection) {
+    if (!this.isConnected(record.message)) {
       // It may be somebody else's by now: nothing is done for it before its copy has come.
       registry.sleep(record);
       return this.#leaveLane(record);
@@ -329,7 +342,8 @@ export class ConsumerLoop {
     const isOfTopic = ({ message }: DeliveryRecord): boolean => message.id.topic === topic;
     this.#lanes.removeWaiting(isOfTopic);
     for (const record of this.#ready.filter(isOfTopic)) {
-      this.#lanes.leave(record);
+      // What waits behind it may have come over another connection.
+      this.#leaveLane(record);
       outage.end(record);
     }
     this.#ready = this.#ready.filter((record) => !isOfTopic(record));

@@ -33,6 +33,8 @@ export interface DeliveryRegistryOptions {
   readonly duplicateWindowMs: number;
   /** Asks the broker for redelivery of these entries. */
   readonly redeliver: (ids: readonly MessageId[]) => Promise<void>;
+  /** Whether the connection that a message came over is still there. @default it always is */
+  readonly isConnected?: ((message: ArrivedMessage) => boolean) | undefined;
   /** Fewer ids are held than before: there may be room again. */
   readonly onReleased: () => void;
   /** A request for redelivery failed; it is made again. */
@@ -42,6 +44,7 @@ export interface DeliveryRegistryOptions {
 export class DeliveryRegistry {
   readonly histories = new FailureHistories();
   readonly #clock: Clock;
+  readonly #isConnected: (message: ArrivedMessage) => boolean;
   readonly #acknowledged: RecentlyAcknowledged;
   readonly #tracker: NegativeAckTracker;
   /** Singles by their record, batches by their entry. */
@@ -52,6 +55,7 @@ export class DeliveryRegistry {
 
   constructor(options: DeliveryRegistryOptions) {
     this.#clock = options.clock;
+    this.#isConnected = options.isConnected ?? (() => true);
     this.#acknowledged = new RecentlyAcknowledged(options.duplicateWindowMs);
     this.#tracker = new NegativeAckTracker({
       clock: options.clock,
@@ -105,7 +109,9 @@ export class DeliveryRegistry {
     } else {
       this.#live.delete(id);
     }
-    this.#tracker.add(id, dueMs);
+    // Over a connection that is gone nothing can be asked: the broker sends it again, and that copy waits on.
+    if (this.#isConnected(record.message)) this.#tracker.add(id, dueMs);
+    else if (!(known instanceof BatchEntry)) this.#sleepers.add(id, { dueMs, kept: undefined });
     if (known instanceof BatchEntry) this.#afterRun(known);
   }
 
@@ -150,10 +156,9 @@ export class DeliveryRegistry {
       for (const record of records)
         if (record.state === 'waiting' && record.message.id.topic === topic) this.giveBack(record);
     }
-    for (const { id, dueMs } of this.#tracker.takeAll()) {
-      if (id.topic !== topic) this.#tracker.add(id, dueMs);
+    for (const { id, dueMs } of this.#tracker.takeAll(topic)) {
       // Of a batch entry the due times stay in the BatchEntry.
-      else if (id.batchSize <= 1) this.#sleepers.add(id, { dueMs, kept: undefined });
+      if (id.batchSize <= 1) this.#sleepers.add(id, { dueMs, kept: undefined });
     }
   }
 

@@ -94,6 +94,8 @@ export class Idempotency<P = unknown> {
     const answer = await claim.take();
     if (answer.kind !== 'claimed') return answerOf(answer);
     try {
+      // It may have been told to end while the key was claimed.
+      delivery.signal.throwIfAborted();
       const outcome = await next();
       // What is no outcome, or a wrong one, is the caller's to report.
       if (!isOutcome(outcome) || outcomeProblem(outcome) !== undefined || !isFinal(outcome)) {

@@ -4,6 +4,7 @@ import type { EncodedMessage } from '../core/message.js';
 import type { MessageId } from '../core/message-id.js';
 import type { Outcome } from '../core/outcome.js';
 import type { Settlement } from '../core/settlement.js';
+import type { Publisher } from '../ports/transport.js';
 
 export interface PendingSettlement {
   readonly outcome: Outcome;
@@ -24,6 +25,8 @@ export interface PendingPublish {
   readonly message: EncodedMessage;
   /** A subscription to keep it for, where the topic has none of that name. */
   readonly initialSubscription?: string | undefined;
+  /** The producer that `sequenceId` counts for: another one counts its own. */
+  by?: Publisher | undefined;
   /** Taken at the first try; a repeat uses it again. */
   sequenceId: number | undefined;
   /** Where the broker stored it; undefined until it says so. */

@@ -85,22 +85,19 @@ export class Publishers {
 
   /** @throws what the transport threw. A publisher that was closed under us is opened anew by the next try. */
   async #send({ topic, message }: PublishRequest, publish: PendingPublish): Promise<void> {
-    const publisher = await this.#publisher(topic, publish.initialSubscription);
+    const key = keyOf(topic, publish.initialSubscription);
+    const opening = this.#publisher(topic, publish.initialSubscription);
+    const publisher = await opening;
+    if (publish.by !== publisher) Object.assign(publish, { by: publisher, sequenceId: undefined });
     const sequenceId = (publish.sequenceId ??= publisher.nextSequenceId());
     try {
       publish.receipt = await this.#calls.run(`publishing to ${topic}`, () =>
         publisher.publish(withDeliverAt(message, this.#transport.capabilities), sequenceId),
       );
     } catch (error) {
-      if (isClosed(error)) this.#forget(topic, publish);
+      if (isClosed(error) && this.#open.get(key) === opening) this.#open.delete(key);
       throw error;
     }
-  }
-
-  /** Another producer counts its own sequence ids. */
-  #forget(topic: string, publish: PendingPublish): void {
-    this.#open.delete(keyOf(topic, publish.initialSubscription));
-    publish.sequenceId = undefined;
   }
 
   /**

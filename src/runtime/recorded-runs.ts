@@ -23,7 +23,12 @@ export interface RecordedRunsOptions {
   readonly calls: PortCalls;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** False once the runtime drains or is paused, or the connection of the message is gone. */
+  readonly mayStart: (record: DeliveryRecord) => boolean;
 }
+
+/** What could not start after its wait: a drain gives it back, a lost connection lets it sleep, a pause keeps it. */
+const NOT_NOW: Disposition = { kind: 'keep', delayMs: 0, outage: undefined };
 
 export class RecordedRuns {
   readonly #options: RecordedRunsOptions;
@@ -47,7 +52,8 @@ export class RecordedRuns {
     const key = this.#keyOf(record);
     let known: AttemptRecord | undefined;
     try {
-      known = await store.find(key);
+      const found = store.find(key);
+      known = found instanceof Promise ? await this.#options.calls.run('reading an attempt', () => found) : found;
     } catch (error) {
       return this.#notRecorded(record, error);
     }
@@ -62,7 +68,7 @@ export class RecordedRuns {
     const suspect = known?.suspect ?? false;
     const pass = await new Promise<Pass>((admitted) => this.#gate.admit(key, suspect, admitted));
     try {
-      return await this.#runRecorded(record, key, suspect, run);
+      return this.#options.mayStart(record) ? await this.#runRecorded(record, key, suspect, run) : NOT_NOW;
     } finally {
       pass.leave();
     }
@@ -87,7 +93,7 @@ export class RecordedRuns {
     } catch (error) {
       return this.#notRecorded(record, error);
     }
-    const disposition = await run();
+    const disposition = this.#options.mayStart(record) ? await run() : NOT_NOW;
     const written = this.#writeEnd(record, disposition);
     // Until it is written, the death of a neighbour would be blamed on it.
     if (alone) await written;
@@ -103,14 +109,16 @@ export class RecordedRuns {
   }
 
   async #writeEnd(record: DeliveryRecord, disposition: Disposition): Promise<void> {
-    const { store, logger, plan } = this.#options;
+    const { store, logger, plan, calls } = this.#options;
     const key = this.#keyOf(record);
     const spent = attemptsSpent(record, disposition);
     const waits = disposition.kind === 'held' || disposition.kind === 'keep';
     const notBeforeMs = waits && Number.isFinite(record.dueMs) && record.dueMs > 0 ? record.dueMs : undefined;
     try {
-      if (disposition.kind === 'settled') await store.delete(key);
-      else await store.end(key, { attempts: spent, notBeforeMs });
+      const end = { attempts: spent, notBeforeMs };
+      await calls.run('recording the end of an attempt', () =>
+        disposition.kind === 'settled' ? store.delete(key) : store.end(key, end),
+      );
     } catch (error) {
       // The record stays open: should this process die, the message is suspected and runs alone once.
       const fields = { handler: plan.name, store: store.name, messageId: record.originId, error: toError(error) };

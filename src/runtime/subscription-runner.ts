@@ -63,6 +63,7 @@ export class SubscriptionRunner {
     this.#registry = new DeliveryRegistry({
       clock,
       duplicateWindowMs,
+      isConnected: (message) => this.#loop.isConnected(message),
       redeliver: (ids) => this.#redeliver(ids),
       onReleased: () => this.#loop.pump(),
       onRequestFailed: (error, ids) =>
@@ -94,7 +95,9 @@ export class SubscriptionRunner {
       dispatcher: this.#dispatcher,
       settler,
       ackTimeouts: this.#ackTimeouts,
-      recordedRuns: store && new RecordedRuns({ store, plan, calls, clock, logger }),
+      recordedRuns:
+        store &&
+        new RecordedRuns({ store, plan, calls, clock, logger, mayStart: (record) => this.#loop.mayStart(record) }),
       clock,
       logger,
       onOutcome: (record, outcome) => this.#outage.probed(record, outcome),
@@ -193,8 +196,8 @@ export class SubscriptionRunner {
           deliveries: ids.length,
           ackTimeoutMs: timeoutMs,
         });
-        for (const id of ids) this.#registry.askedBack(id);
         await this.#redeliver(ids);
+        for (const id of ids) this.#registry.askedBack(id);
       },
       onRequestFailed: (error) => logger.warn('asking for redelivery failed; it is asked again', { handler, error }),
       onBackoffFailed: (error) => logger.error('the ack timeout backoff failed; nothing was added', { handler, error }),

@@ -1,6 +1,6 @@
 // What a lost connection does to deliveries that are kept here: they may wait, they may not stop anything for ever.
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Delivery, HandlerOptions, Outcome } from '../../../src/index.js';
+import type { Delivery, HandlerOptions, Outcome, Transport } from '../../../src/index.js';
 import { defer, defineHandler, dependencyDown, poison, retry, seconds, success, topic } from '../../../src/index.js';
 import { embedded } from '../../../src/embedded.js';
 import { World } from '../../support/runtime-world.js';
@@ -207,5 +207,58 @@ describe('a connection lost', () => {
     runtime.subscription('s', 'orders').resume();
     await world.clock.advanceBy(seconds(3_600));
     expect(world.backlog('orders', 's')).toBe(0);
+  });
+});
+
+describe('the connection of one of two topics lost', () => {
+  it('lets what came over the other one run, although it waited behind a head that is gone', async () => {
+    let lose: (() => void) | undefined;
+    const inner = embedded({ broker: world.broker });
+    const transport: Transport = {
+      name: 'two topics',
+      capabilities: inner.capabilities,
+      maxMessageBytes: inner.maxMessageBytes,
+      publisher: (name, options) => inner.publisher(name, options),
+      close: () => inner.close(),
+      subscribe: async (spec) => {
+        const subscription = await inner.subscribe(spec);
+        const onState = subscription.onState.bind(subscription);
+        subscription.onState = (report) => {
+          onState(report);
+          lose = () => report({ topic: 'persistent://public/default/a', connection: 1, state: 'lost' });
+        };
+        return subscription;
+      },
+    };
+    const runs: unknown[] = [];
+    const handler = defineHandler({
+      name: 'h',
+      source: [topic('a'), topic('b')],
+      subscription: 's',
+      type: 'key-shared',
+      ordering: 'key',
+      concurrency: 1,
+      prefetch: 10,
+      handle: async ({ payload }) => {
+        runs.push(payload);
+        if (payload === 'head') return defer(500);
+        await new Promise<void>((resolve) => world.clock.setTimer(1_000, resolve));
+        return success();
+      },
+    });
+    await world.start({ transport, handlers: [handler] });
+    await world.publish('a', 'head', { key: 'k' });
+    await world.clock.advanceBy(10);
+    await world.publish('b', 'behind', { key: 'k' });
+    await world.clock.advanceBy(10);
+    await world.publish('b', 'busy', { key: 'other' });
+    // The head is due, and waits for the only slot.
+    await world.clock.advanceBy(600);
+    lose?.();
+    await world.clock.advanceBy(seconds(30));
+
+    expect(runs).toContain('behind');
+    expect(world.backlog('b', 's')).toBe(0);
+    await world.end();
   });
 });

@@ -150,6 +150,23 @@ describe('with an AttemptStore', () => {
     await store.close();
   });
 
+  it('a drain gives back what waits for its turn beside a suspect, and starts nothing more', async () => {
+    const deaths = new Deaths();
+    for (const value of ['killer', 'a']) await deaths.world.publish('jobs', value);
+    deaths.does = ({ payload }) => (payload === 'killer' ? 'dies' : 'hangs');
+    await deaths.start();
+    await deaths.later();
+    // Both were running when it died: each runs alone now, the first one without end.
+    deaths.does = () => 'hangs';
+    const runtime = await deaths.start();
+    await deaths.later();
+    const before = deaths.log.length;
+    await deaths.world.drain(runtime, 100);
+
+    expect(deaths.log.length).toBe(before);
+    expect(deaths.world.backlog('jobs', 'workers')).toBe(2);
+  });
+
   it('that fails, no handler runs before it works again', async () => {
     const world = new World();
     const store = memoryAttemptStore();

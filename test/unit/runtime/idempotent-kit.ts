@@ -17,7 +17,7 @@ export class IdempotencyWorld {
   readonly clock = new FakeClock(0);
   store: IdempotencyStore = memoryIdempotencyStore();
   readonly logged: { readonly level: string; readonly message: string; readonly fields: LogFields | undefined }[] = [];
-  readonly aborts = new AbortController();
+  aborts = new AbortController();
 
   context(process = 'host/1'): IdempotencyContext {
     const log = (level: string) => (message: string, fields?: LogFields) =>

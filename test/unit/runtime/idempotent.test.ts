@@ -119,6 +119,7 @@ describe('a key that is claimed', () => {
     await world.clock.advanceBy(LEASE_MS * 2);
     world.aborts.abort();
     await world.clock.advanceBy(LEASE_MS);
+    world.aborts = new AbortController();
 
     expect((await world.run(() => skip('ran'), { process: 'host/2' })).kind).toBe('skip');
     expect(world.clock.pendingTimers).toEqual([]);
