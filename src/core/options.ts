@@ -120,3 +120,10 @@ function editDistance(a: string, b: string): number {
   }
   return row[b.length] ?? 0;
 }
+
+type Present<T> = { readonly [K in keyof T]: Exclude<T[K], undefined> };
+
+/** An option set to `undefined` is absent: it must not hide a default. */
+export function withoutAbsent<T extends object>(options: T): Partial<Present<T>> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<Present<T>>;
+}

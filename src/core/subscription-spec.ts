@@ -1,5 +1,8 @@
 // What to subscribe to and how, as a handler asks for it and a transport is told.
 
+import { describeValue } from './errors.js';
+import type { OptionChecker } from './options.js';
+
 /**
  * `exclusive`: one consumer. `failover`: one active, others stand by. `shared`: many, no order.
  * `key-shared`: many, one consumer per key at a time.
@@ -28,4 +31,22 @@ export interface SubscriptionSpec {
 /** Types on which one message can be asked back alone; on the others a request resends everything (N-31). */
 export function redeliversSingly(type: SubscriptionType): boolean {
   return type === 'shared' || type === 'key-shared';
+}
+
+/** What is wrong with the values of a specification, which may come from anywhere. Whether others are there is not asked. */
+export function checkSubscriptionFields(
+  spec: { readonly [K in keyof SubscriptionSpec]: unknown },
+  check: OptionChecker,
+): void {
+  const { topics, prefetch } = spec;
+  if (!Array.isArray(topics) || topics.length === 0) {
+    check.problem(`"topics" must be a list of at least one topic name, got ${describeValue(topics)}`);
+  }
+  check.nonEmptyString('subscription', spec.subscription ?? null);
+  check.nonEmptyString('consumerName', spec.consumerName ?? null);
+  check.oneOf('type', spec.type ?? null, SUBSCRIPTION_TYPES);
+  check.oneOf('initialPosition', spec.initialPosition ?? null, ['earliest', 'latest']);
+  if (!Number.isSafeInteger(prefetch) || Number(prefetch) < 0) {
+    check.problem(`"prefetch" must be a whole number of 0 or more, got ${describeValue(prefetch)}`);
+  }
 }

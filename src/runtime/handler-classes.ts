@@ -8,6 +8,7 @@ import type {
 } from '../core/handler-definition.js';
 import { HANDLER_CLASS } from '../core/handler-definition.js';
 import { PulseworkError, describeValue } from '../core/errors.js';
+import { withoutAbsent } from '../core/options.js';
 import { isTopic } from '../core/topic.js';
 
 /** A handler class as a resolver gets it, so that `new handlerClass()` compiles. A container may bind an abstract one. */
@@ -153,9 +154,4 @@ function merged<T extends object>(shared: T | undefined, own: T | undefined): T 
   if (shared === undefined || own === undefined) return own ?? shared;
   if (typeof shared !== 'object' || typeof own !== 'object') return typeof own === 'object' ? shared : own;
   return { ...shared, ...withoutAbsent(own) };
-}
-
-/** An option set to `undefined` is absent: it must not hide the class's default. */
-function withoutAbsent<T extends object>(options: T): Partial<T> {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<T>;
 }

@@ -9,6 +9,7 @@ import { jsonCodec } from '../core/codec.js';
 import type { HandlerDefinition, HandlerFunction, HandlerOptions, OutageRule } from '../core/handler-definition.js';
 import type { ErrorRule } from '../core/outcome.js';
 import type { OptionChecker } from '../core/options.js';
+import { withoutAbsent } from '../core/options.js';
 import type { Redact } from '../core/redaction.js';
 import type { RedeliveryPolicy, RedeliveryPolicyOptions } from '../core/redelivery-policy.js';
 import { resolveRedeliveryPolicy } from '../core/redelivery-policy.js';
@@ -103,7 +104,11 @@ export const DEFAULT_HANDLER_OPTIONS = {
 export function planHandler(definition: HandlerDefinition, context: PlanContext): HandlerPlan {
   const { subscription, name } = definition;
   const { fullName } = context;
-  const options = { ...DEFAULT_HANDLER_OPTIONS, deadLetterSubscription: subscription, ...present(definition.options) };
+  const options = {
+    ...DEFAULT_HANDLER_OPTIONS,
+    deadLetterSubscription: subscription,
+    ...withoutAbsent(definition.options),
+  };
   const { type, deadLetterSubscription, timeoutMs, abandonAfterMs = timeoutMs ?? 0, idempotent } = options;
   const concurrency = redeliversSingly(type) ? options.concurrency : (definition.options.concurrency ?? 1);
   const batch = definition.batch && resolveBatchOptions(definition.batch);
@@ -148,13 +153,6 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     maxLaneMessages: options.maxLaneMessages,
     redact: options.redact,
   };
-}
-
-type Present<T> = { readonly [K in keyof T]: Exclude<T[K], undefined> };
-
-/** An option set to `undefined` is absent: it must not hide its default. */
-function present<T extends object>(options: T): Partial<Present<T>> {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<Present<T>>;
 }
 
 function readersOf(

@@ -9,6 +9,7 @@ import { embedded } from '../transports/embedded/embedded-transport.js';
 import { FakeClock } from './fake-clock.js';
 import type { CountedCall, Fault } from './faulty-transport.js';
 import { FaultyTransport } from './faulty-transport.js';
+import { readTopic } from './read-topic.js';
 
 /** Which call goes wrong, counted from 1 over the first process (0: none), and how. */
 export interface Cut {
@@ -133,29 +134,7 @@ export class CrashWorld {
   }
 
   /** Everything a topic holds, in order; nothing is taken away. */
-  async read(topic: string): Promise<readonly ReceivedMessage[]> {
-    const transport = embedded({ broker: this.broker });
-    const subscription = await transport.subscribe({
-      topics: [this.broker.fullName(topic)],
-      subscription: `crash-world-reader-${++this.#readers}`,
-      type: 'exclusive',
-      initialPosition: 'earliest',
-      prefetch: 10_000,
-      consumerName: 'reader',
-    });
-    const messages: ReceivedMessage[] = [];
-    const end = new AbortController();
-    const reading = (async () => {
-      for (;;) {
-        const message = await subscription.receive(end.signal);
-        if (message === undefined) return;
-        messages.push(message);
-      }
-    })();
-    await this.clock.advanceBy(0);
-    end.abort();
-    await reading;
-    await transport.close();
-    return messages;
+  read(topic: string): Promise<readonly ReceivedMessage[]> {
+    return readTopic(this.broker, this.clock, topic, `crash-world-reader-${++this.#readers}`);
   }
 }

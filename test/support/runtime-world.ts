@@ -4,6 +4,7 @@ import type { LogFields, Logger, Runtime, RuntimeOptions, SettlementReport } fro
 import { Runtime as PulseworkRuntime } from '../../src/index.js';
 import { EmbeddedBroker, embedded } from '../../src/embedded.js';
 import { FakeClock } from '../../src/testing.js';
+import { readTopic } from '../../src/testing/read-topic.js';
 
 export interface LogLine {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
@@ -53,30 +54,8 @@ export class World {
   }
 
   /** Everything a topic holds for a subscription that begins now, in order. */
-  async read(topic: string): Promise<ReceivedMessage[]> {
-    const transport = embedded({ broker: this.broker });
-    const subscription = await transport.subscribe({
-      topics: [topic],
-      subscription: `reader-${++this.#readers}`,
-      type: 'exclusive',
-      initialPosition: 'earliest',
-      prefetch: 1_000,
-      consumerName: 'reader',
-    });
-    const messages: ReceivedMessage[] = [];
-    const end = new AbortController();
-    const reading = (async () => {
-      for (;;) {
-        const message = await subscription.receive(end.signal);
-        if (message === undefined) return;
-        messages.push(message);
-      }
-    })();
-    await this.clock.advanceBy(0);
-    end.abort();
-    await reading;
-    await transport.close();
-    return messages;
+  read(topic: string): Promise<ReceivedMessage[]> {
+    return readTopic(this.broker, this.clock, topic, `reader-${++this.#readers}`);
   }
 
   deadLetters(topic: string, subscription: string): Promise<ReceivedMessage[]> {

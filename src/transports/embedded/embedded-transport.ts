@@ -3,7 +3,7 @@
 import { ConfigurationError, TransportError, describeValue } from '../../core/errors.js';
 import { OptionChecker } from '../../core/options.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
-import { SUBSCRIPTION_TYPES } from '../../core/subscription-spec.js';
+import { checkSubscriptionFields } from '../../core/subscription-spec.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Capability, Publisher, PublisherRequest, Subscription, Transport } from '../../ports/transport.js';
 import { keepAlive } from '../../system/keep-alive.js';
@@ -100,18 +100,6 @@ export class EmbeddedTransport implements Transport {
 
 function checkSpec(spec: { readonly [K in keyof SubscriptionSpec]: unknown }): void {
   const check = new OptionChecker('subscribe');
-  if (check.object('spec', spec)) {
-    const { topics, prefetch } = spec;
-    if (!Array.isArray(topics) || topics.length === 0) {
-      check.problem(`"topics" must be a list of at least one topic name, got ${describeValue(topics)}`);
-    }
-    check.nonEmptyString('subscription', spec.subscription ?? null);
-    check.nonEmptyString('consumerName', spec.consumerName ?? null);
-    check.oneOf('type', spec.type ?? null, SUBSCRIPTION_TYPES);
-    check.oneOf('initialPosition', spec.initialPosition ?? null, ['earliest', 'latest']);
-    if (!Number.isSafeInteger(prefetch) || Number(prefetch) < 0) {
-      check.problem(`"prefetch" must be a whole number of 0 or more, got ${describeValue(prefetch)}`);
-    }
-  }
+  if (check.object('spec', spec)) checkSubscriptionFields(spec, check);
   check.throwIfAny();
 }

@@ -1,8 +1,7 @@
 // What is wrong with a subscription that is asked for: all of it at once, before any broker is bothered.
-import { describeValue } from '../../core/errors.js';
 import { OptionChecker } from '../../core/options.js';
+import { checkSubscriptionFields } from '../../core/subscription-spec.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
-import { SUBSCRIPTION_TYPES } from '../../core/subscription-spec.js';
 
 const KNOWN = ['topics', 'subscription', 'type', 'initialPosition', 'prefetch', 'consumerName'];
 
@@ -20,17 +19,7 @@ export function checkSubscriptionSpec(
   const check = new OptionChecker('subscribe');
   if (check.object('spec', spec)) {
     check.unknownOptions(spec, [...KNOWN, ...(further?.names ?? [])]);
-    const { topics, prefetch } = spec;
-    if (!Array.isArray(topics) || topics.length === 0) {
-      check.problem(`"topics" must be a list of at least one topic name, got ${describeValue(topics)}`);
-    }
-    check.nonEmptyString('subscription', spec.subscription ?? null);
-    check.nonEmptyString('consumerName', spec.consumerName ?? null);
-    check.oneOf('type', spec.type ?? null, SUBSCRIPTION_TYPES);
-    check.oneOf('initialPosition', spec.initialPosition ?? null, ['earliest', 'latest']);
-    if (!Number.isSafeInteger(prefetch) || Number(prefetch) < 0) {
-      check.problem(`"prefetch" must be a whole number of 0 or more, got ${describeValue(prefetch)}`);
-    }
+    checkSubscriptionFields(spec, check);
   }
   further?.check(check);
   check.throwIfAny();
