@@ -11,6 +11,8 @@ export const ERROR_CODES = {
   HANDLER_REQUESTED_STOP: 'A handler returned `fatal(...)`; the runtime drained and `closed` was rejected.',
   DRAIN_DEADLINE_PASSED:
     'The runtime drains and its deadline has passed; the delivery goes back to the broker, uncounted.',
+  DELIVERY_PUT_OFF:
+    'A delivery that waited for its batch may not start now: its subscription stands still or its connection is gone.',
   POLICY_FAILED: 'A backoff or an `onError` rule threw or gave an unusable value; the default policy was used.',
   PAYLOAD_UNDECODABLE: 'A payload could not be decoded or did not match its schema.',
   PUBLISH_REFUSED:

@@ -17,6 +17,8 @@ export interface BatchCollectorOptions {
   readonly limits: BatchLimits;
   /** Batches that run at a time, at most. */
   readonly concurrency: number;
+  /** False once the connection of a delivery is gone, or its subscription stands still. */
+  readonly mayStart: (delivery: Delivery) => boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -49,7 +51,7 @@ export class BatchCollector {
     this.#options = options;
   }
 
-  /** Resolves with the delivery's own outcome; rejects with what the batch handler threw, or with an interruption. */
+  /** Resolves with the delivery's own outcome; rejects with what the batch handler threw, or why it did not start. */
   join(member: BatchMember): Promise<Outcome> {
     const { run } = member;
     if (run.interruption !== undefined) return Promise.reject(run.interruption);
@@ -129,7 +131,8 @@ export class BatchCollector {
 
   async #start(taken: readonly WaitingMember[]): Promise<void> {
     // A plugin that gave an outcome without waiting for the handler's has ended its run.
-    const members = taken.filter(({ run }) => run.collecting);
+    const collecting = taken.filter(({ run }) => run.collecting);
+    const members = collecting.filter((member) => this.#mayStart(member));
     if (members.length === 0) return;
     this.#running++;
     const batch = new RunningBatch(() => {
@@ -143,6 +146,13 @@ export class BatchCollector {
       for (const { reject } of members) reject(error);
     }
     batch.end();
+  }
+
+  /** What has happened since it joined may keep it from running. */
+  #mayStart({ delivery, run, reject }: WaitingMember): boolean {
+    if (this.#options.mayStart(delivery)) return true;
+    reject(run.putOff());
+    return false;
   }
 
   /** Async, so that a throw is a rejection and never comes before the batch has started. */

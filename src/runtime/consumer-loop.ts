@@ -1,9 +1,8 @@
 // Takes messages from one subscription and runs them, never more than `maxInFlight` at a time. What waits to run
 // again in place, or to be settled again, waits here outside its slot; what is due runs before anything new.
-import { isClosed, toError } from '../core/errors.js';
 import type { ReceivedMessage } from '../core/message.js';
 import { redeliversSingly } from '../core/subscription-spec.js';
-import type { Clock, Timer } from '../ports/clock.js';
+import type { Clock } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
 import type { Subscription } from '../ports/transport.js';
 import { deliverAtMsOf } from './delayed-delivery.js';
@@ -16,10 +15,8 @@ import { KeptDeliveries } from './kept-deliveries.js';
 import { Lanes } from './lanes.js';
 import type { Outage } from './outage.js';
 import type { Pauses } from './pauses.js';
+import { receiveAgain } from './receive-again.js';
 import type { Disposition, Settler } from './settler.js';
-
-/** After `receive` itself failed: long enough not to spin, short enough to go on soon after a reconnect. */
-const RECEIVE_AGAIN_MS = 1_000;
 
 /** Runs started before input and timers get their turn: a handler that feeds its own topic must not keep them out. */
 const RUNS_PER_TURN = 256;
@@ -54,7 +51,6 @@ export class ConsumerLoop {
   #receiving = false;
   /** Runs started in this turn of the event loop. */
   #runsThisTurn = 0;
-  #receiveAgain: Timer | undefined;
   #ended = false;
   /** The connection of each topic, partitions one by one; absent while it is lost or stands by. */
   readonly #connections = new Map<string, number>();
@@ -94,8 +90,15 @@ export class ConsumerLoop {
   }
 
   /** Whether a run that had to wait may start now. */
-  mayStart({ message }: DeliveryRecord): boolean {
-    return !this.#draining && !this.#options.pauses.stopsRuns && this.isConnected(message);
+  mayStart(record: DeliveryRecord): boolean {
+    return !this.#draining && this.mayJoinBatch(record);
+  }
+
+  /** Whether a delivery may be in the batch that starts now; in a drain batches start with what they have. */
+  mayJoinBatch(record: DeliveryRecord): boolean {
+    const { pauses, outage } = this.#options;
+    const waitsForProbe = outage.open && !outage.isProbe(record);
+    return !pauses.stopsRuns && !waitsForProbe && this.isConnected(record.message);
   }
 
   /** Whether as many deliveries wait here as may. */
@@ -131,7 +134,6 @@ export class ConsumerLoop {
   drain(): Promise<void> {
     this.#draining = true;
     this.#receiveEnd.abort();
-    this.#receiveAgain?.cancel();
     const quiet = new Promise<void>((resolve) => (this.#onQuiet = resolve));
     for (const record of [...this.#ready.splice(0), ...this.#lanes.removeWaiting(() => true)])
       this.#options.registry.giveBack(record);
@@ -170,15 +172,20 @@ export class ConsumerLoop {
   }
 
   #receiveNow(): void {
-    this.#options.subscription.receive(this.#receiveEnd.signal).then(
-      (message) => {
-        this.#receiving = false;
-        if (message === undefined) return this.#noMore();
-        this.#arrived(message);
-        this.pump();
-      },
-      (error: unknown) => this.#receiveFailed(toError(error)),
+    const { subscription, plan, clock, logger } = this.#options;
+    const { signal } = this.#receiveEnd;
+    subscription.receive(signal).then(
+      (message) => this.#received(message),
+      async (error: unknown) =>
+        this.#received(await receiveAgain(error, { subscription, signal, handler: plan.name, clock, logger })),
     );
+  }
+
+  #received(message: ReceivedMessage | undefined): void {
+    this.#receiving = false;
+    if (message === undefined) return this.#noMore();
+    this.#arrived(message);
+    this.pump();
   }
 
   /** Expected when this loop drains; else the transport closed the subscription, which nobody may overlook. */
@@ -187,16 +194,6 @@ export class ConsumerLoop {
     this.#ended = true;
     const { logger, plan } = this.#options;
     logger.error('the subscription ended by itself; nothing more is received', { handler: plan.name });
-  }
-
-  #receiveFailed(error: Error): void {
-    if (this.#draining || isClosed(error)) return this.#noMore();
-    const { logger, plan, clock } = this.#options;
-    logger.warn('receiving failed', { handler: plan.name, againInMs: RECEIVE_AGAIN_MS, error });
-    this.#receiveAgain = clock.setTimer(RECEIVE_AGAIN_MS, () => {
-      this.#receiving = false;
-      this.pump();
-    });
   }
 
   #mayReceive(): boolean {
@@ -311,6 +308,7 @@ export class ConsumerLoop {
     if (!this.isConnected(record.message)) {
       // It may be somebody else's by now: nothing is done for it before its copy has come.
       registry.sleep(record);
+      this.#options.outage.end(record);
       return this.#leaveLane(record);
     }
     this.#kept.add(record, state);

@@ -8,10 +8,11 @@ import type { Logger } from '../ports/logger.js';
 import type { AckTimeoutTracker } from '../redelivery/ack-timeout-tracker.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { DeliveryRegistry } from './delivery-registry.js';
-import type { Dispatcher } from './dispatcher.js';
+import type { Dispatcher, RunResult } from './dispatcher.js';
 import type { HandlerPlan } from './handler-plan.js';
 import type { RecordedRuns } from './recorded-runs.js';
 import type { Disposition, Settler } from './settler.js';
+import { NOT_NOW } from './settler.js';
 
 /** After an error that no rule foresees: the message stays, and the log is not flooded. */
 const AFTER_FAULT_MS = 60_000;
@@ -86,19 +87,23 @@ export class DeliveryRunner {
     }
   }
 
-  #settle(record: DeliveryRecord, outcome: Outcome | undefined, startedMs: number): Promise<Disposition> {
-    const { settler, registry, logger, plan, onOutcome } = this.#options;
-    if (outcome !== undefined) {
-      onOutcome(record, outcome);
-      return settler.settle(record, outcome, startedMs);
-    }
-    // Interrupted by a drain: no outcome, no attempt spent.
+  #settle(record: DeliveryRecord, result: RunResult, startedMs: number): Promise<Disposition> {
+    const { settler, onOutcome } = this.#options;
+    if (result === 'put-off') return Promise.resolve(NOT_NOW);
+    if (result === 'cut-short') return Promise.resolve(this.#cutShort(record));
+    onOutcome(record, result);
+    return settler.settle(record, result, startedMs);
+  }
+
+  /** No outcome, no attempt spent: another process takes it. */
+  #cutShort(record: DeliveryRecord): Disposition {
+    const { registry, logger, plan } = this.#options;
     logger.info('delivery given back: the drain interrupted its run', {
       handler: plan.name,
       messageId: formatMessageId(record.message.id),
     });
     registry.giveBack(record);
-    return Promise.resolve({ kind: 'left', fatal: undefined });
+    return { kind: 'left', fatal: undefined };
   }
 
   /** A bug of ours must cost time, not a message: it is kept and run again. */

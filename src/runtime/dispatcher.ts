@@ -19,8 +19,11 @@ import { OutcomeRules } from './outcome-rules.js';
 import { Undecodable, isPromiseLike, readPayload } from './payload.js';
 import type { PluginHost } from './plugin-host.js';
 
-/** How a run ended; undefined when a drain cut it short, which is no failure and has no outcome. */
-export type RunResult = Outcome | undefined;
+/**
+ * How a run ended. `cut-short`: a drain ended it before its work was done. `put-off`: it was not to start after all. Neither is a
+ * failure, and neither has an outcome.
+ */
+export type RunResult = Outcome | 'cut-short' | 'put-off';
 
 type SingleHandler = (delivery: Delivery) => Outcome | Promise<Outcome>;
 
@@ -31,6 +34,8 @@ export interface DispatcherOptions {
   readonly logger: Logger;
   /** What the handler's `idempotent` needs for one delivery. */
   readonly idempotency: (record: DeliveryRecord) => IdempotencyContext;
+  /** Whether a delivery that waited for its batch may start now. */
+  readonly mayStart: (record: DeliveryRecord) => boolean;
   /** A run was given up, or one given up before has ended: how many there are now. */
   readonly onAbandoned: (count: number) => void;
 }
@@ -49,13 +54,14 @@ export class Dispatcher {
   readonly #running = new Set<HandlerRun>();
   #abandoned = 0;
 
-  constructor({ plan, plugins, clock, logger, idempotency, onAbandoned }: DispatcherOptions) {
+  constructor(options: DispatcherOptions) {
+    const { plan, plugins, clock, logger, idempotency, onAbandoned } = options;
     this.#plan = plan;
     this.#rules = new OutcomeRules(plan);
     this.#idempotency = idempotency;
     this.#logger = logger;
     this.#onAbandoned = onAbandoned;
-    this.#batches = newCollector(plan, clock, logger);
+    this.#batches = newCollector(options);
     this.#run = plugins.wrapHandler(handlerOf(plan, this.#batches));
     if (plan.timeoutMs === undefined) return;
     this.#timeouts = new Deadlines(clock, plan.timeoutMs);
@@ -63,7 +69,7 @@ export class Dispatcher {
   }
 
   /**
-   * A promise only where the schema, a plugin or the handler gave one. undefined: a drain interrupted the run.
+   * A promise only where the schema, a plugin or the handler gave one.
    * @param onCollecting called when the delivery waits for its batch, and when that starts.
    */
   run(record: DeliveryRecord, onCollecting?: (collecting: boolean) => void): RunResult | Promise<RunResult> {
@@ -132,7 +138,8 @@ export class Dispatcher {
     // Work that was done counts; anything else was only cut short.
     const done = run.begun && (outcome.kind === 'success' || outcome.kind === 'skip');
     run.end();
-    return hasCode(run.interruption, 'DRAIN_DEADLINE_PASSED') && !done ? undefined : outcome;
+    if (hasCode(run.interruption, 'DELIVERY_PUT_OFF')) return 'put-off';
+    return hasCode(run.interruption, 'DRAIN_DEADLINE_PASSED') && !done ? 'cut-short' : outcome;
   }
 
   /**
@@ -191,11 +198,19 @@ export class Dispatcher {
   }
 }
 
-function newCollector(plan: HandlerPlan, clock: Clock, logger: Logger): BatchCollector | undefined {
+function newCollector({ plan, mayStart, clock, logger }: DispatcherOptions): BatchCollector | undefined {
   const { name, concurrency, batch: limits } = plan;
   if (limits === undefined) return undefined;
   const handle = plan.handle as BatchHandlerFunction<never>;
-  return new BatchCollector({ name, handle, limits, concurrency, clock, logger });
+  return new BatchCollector({
+    name,
+    handle,
+    limits,
+    concurrency,
+    mayStart: (delivery) => mayStart(RunDelivery.partsOf(delivery).record),
+    clock,
+    logger,
+  });
 }
 
 /** The innermost step of a run: the handler itself, or its place in a batch. */

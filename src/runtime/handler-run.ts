@@ -1,6 +1,7 @@
 // One run of a handler: what can interrupt it, and the Delivery that user code sees. The AbortController is made only
 // when the handler reads `signal`, because most never do and it costs more than the rest of a run.
 import type { Delivery } from '../core/delivery.js';
+import { PulseworkError } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
 import type { MessageProperties } from '../core/properties.js';
 import type { DeliveryRecord } from './delivery-record.js';
@@ -57,6 +58,13 @@ export class HandlerRun {
     this.#phase = 'running';
     this.#batch = batch;
     if (batch !== undefined) for (const changed of this.#onCollecting ?? []) changed(false);
+  }
+
+  /** It may not start now. @returns what its plugins are told. */
+  putOff(): Error {
+    const reason = new PulseworkError('DELIVERY_PUT_OFF', 'the delivery may not start now; it runs later');
+    this.interrupt(reason);
+    return reason;
   }
 
   end(): void {

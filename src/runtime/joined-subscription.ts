@@ -5,8 +5,28 @@ import type { MessageId } from '../core/message-id.js';
 import type { RetryLetter } from '../core/retry-letter.js';
 import { readRetryLetter } from '../core/retry-letter.js';
 import { withoutPartition } from '../core/topic-name.js';
+import type { Clock } from '../ports/clock.js';
+import type { Logger } from '../ports/logger.js';
 import type { Subscription, SubscriptionState, Transport } from '../ports/transport.js';
 import type { HandlerPlan } from './handler-plan.js';
+import { receiveAgain } from './receive-again.js';
+
+export interface OpeningOptions {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export interface JoinedSubscriptionOptions {
+  readonly own: Subscription;
+  readonly letters: Subscription;
+  /** Full names of the topics that `letters` is on. */
+  readonly letterTopics: readonly string[];
+  /** The handler's name. */
+  readonly handler: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
 
 /** A message as it arrives at the runtime; with `letter`, its properties are those of the original. */
 export interface ArrivedMessage extends ReceivedMessage {
@@ -17,11 +37,14 @@ export interface ArrivedMessage extends ReceivedMessage {
  * Opens what a handler takes from. The retry letter topic comes first: nothing may be published there before its
  * subscription is confirmed, or it would be lost.
  */
-export async function openSubscription(transport: Transport, { spec, retry }: HandlerPlan): Promise<Subscription> {
+export async function openSubscription(plan: HandlerPlan, options: OpeningOptions): Promise<Subscription> {
+  const { spec, retry } = plan;
+  const { transport, ...watch } = options;
   if (retry === undefined) return transport.subscribe(spec);
   const letters = await transport.subscribe(retry.spec);
   try {
-    return new JoinedSubscription(await transport.subscribe(spec), letters, retry.spec.topics);
+    const own = await transport.subscribe(spec);
+    return new JoinedSubscription({ own, letters, letterTopics: retry.spec.topics, handler: plan.name, ...watch });
   } catch (error) {
     await letters.close();
     throw error;
@@ -38,26 +61,34 @@ interface Side {
 }
 
 export class JoinedSubscription implements Subscription {
+  readonly #options: JoinedSubscriptionOptions;
   readonly #own: Side;
-  readonly #retry: Side;
-  readonly #retryTopics: ReadonlySet<string>;
+  readonly #letters: Side;
+  readonly #letterTopics: ReadonlySet<string>;
   /** The side to look at first, in turn, so that a busy one does not keep the other out. */
-  #retryFirst = true;
+  #lettersFirst = true;
 
-  /** @param retryTopics full names of the topics that `retry` is on. */
-  constructor(own: Subscription, retry: Subscription, retryTopics: readonly string[]) {
+  constructor(options: JoinedSubscriptionOptions) {
+    const { own, letters, letterTopics } = options;
     const side = { receiving: undefined, arrived: undefined, ended: false };
+    this.#options = options;
     this.#own = { ...side, subscription: own, read: (message) => message };
-    this.#retry = { ...side, subscription: retry, read: (message) => ({ ...message, ...readRetryLetter(message) }) };
-    this.#retryTopics = new Set(retryTopics);
+    this.#letters = {
+      ...side,
+      subscription: letters,
+      read: (message) => ({ ...message, ...readRetryLetter(message) }),
+    };
+    this.#letterTopics = new Set(letterTopics);
   }
+
+  /** Never rejects: while one side fails the other goes on. Ends when either does. */
 
   async receive(signal: AbortSignal): Promise<ArrivedMessage | undefined> {
     for (;;) {
       const message = this.#take();
       if (message !== undefined) return message;
-      if (this.#own.ended || this.#retry.ended || signal.aborted) return undefined;
-      await Promise.race([this.#receiveFrom(this.#own, signal), this.#receiveFrom(this.#retry, signal)]);
+      if (this.#own.ended || this.#letters.ended || signal.aborted) return undefined;
+      await Promise.race([this.#receiveFrom(this.#own, signal), this.#receiveFrom(this.#letters, signal)]);
     }
   }
 
@@ -101,7 +132,7 @@ export class JoinedSubscription implements Subscription {
   }
 
   #sides(): readonly Side[] {
-    return this.#retryFirst ? [this.#retry, this.#own] : [this.#own, this.#retry];
+    return this.#lettersFirst ? [this.#letters, this.#own] : [this.#own, this.#letters];
   }
 
   #take(): ArrivedMessage | undefined {
@@ -109,32 +140,42 @@ export class JoinedSubscription implements Subscription {
       const message = side.arrived;
       if (message === undefined) continue;
       side.arrived = undefined;
-      this.#retryFirst = side !== this.#retry;
+      this.#lettersFirst = side !== this.#letters;
       return message;
     }
     return undefined;
   }
 
   #receiveFrom(side: Side, signal: AbortSignal): Promise<void> {
-    side.receiving ??= side.subscription
+    const { subscription } = side;
+    const { handler, clock, logger } = this.#options;
+    side.receiving ??= subscription
       .receive(signal)
+      .catch((error: unknown) => receiveAgain(error, { subscription, signal, handler, clock, logger }))
       .then((message) => {
-        if (message === undefined) side.ended = true;
-        else side.arrived = side.read(message);
-      })
-      .finally(() => (side.receiving = undefined));
+        side.receiving = undefined;
+        if (message !== undefined) side.arrived = side.read(message);
+        else if (!signal.aborted) this.#ended(side);
+      });
     return side.receiving;
   }
 
+  #ended(side: Side): void {
+    side.ended = true;
+    if (side !== this.#letters) return;
+    const { handler, letterTopics, logger } = this.#options;
+    logger.error('the subscription on the retry letter topic ended by itself', { handler, topics: letterTopics });
+  }
+
   #sideOf(id: MessageId): Side {
-    return this.#retryTopics.has(withoutPartition(id.topic)) ? this.#retry : this.#own;
+    return this.#letterTopics.has(withoutPartition(id.topic)) ? this.#letters : this.#own;
   }
 
   async #bySide(
     ids: readonly MessageId[],
     call: (subscription: Subscription, ids: readonly MessageId[]) => Promise<void>,
   ): Promise<void> {
-    const calls = [this.#own, this.#retry].map(async (side) => {
+    const calls = [this.#own, this.#letters].map(async (side) => {
       const own = ids.filter((id) => this.#sideOf(id) === side);
       if (own.length > 0) await call(side.subscription, own);
     });

@@ -11,6 +11,7 @@ import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan } from './handler-plan.js';
 import type { PortCalls } from './port-calls.js';
 import type { Disposition } from './settler.js';
+import { NOT_NOW } from './settler.js';
 import type { Pass, SuspectGate } from './suspects.js';
 import { gateOf } from './suspects.js';
 
@@ -23,12 +24,9 @@ export interface RecordedRunsOptions {
   readonly calls: PortCalls;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** False once the runtime drains or is paused, or the connection of the message is gone. */
+  /** False once the runtime drains or stands still, or the connection of the message is gone. */
   readonly mayStart: (record: DeliveryRecord) => boolean;
 }
-
-/** What could not start after its wait: a drain gives it back, a lost connection lets it sleep, a pause keeps it. */
-const NOT_NOW: Disposition = { kind: 'keep', delayMs: 0, outage: undefined };
 
 export class RecordedRuns {
   readonly #options: RecordedRunsOptions;

@@ -178,10 +178,7 @@ export class Runtime {
     const what = `subscription ${JSON.stringify(plan.spec.subscription)} on ${plan.spec.topics.join(', ')}`;
     let opening: Promise<Subscription> | undefined;
     try {
-      const subscription = await this.#calls.run(
-        `opening ${what}`,
-        () => (opening = openSubscription(options.transport, plan)),
-      );
+      const subscription = await this.#calls.run(`opening ${what}`, () => (opening = openSubscription(plan, options)));
       const parts = { plugins: this.#plugins, publishers: this.#publishers, calls: this.#calls };
       const shared = { options, ...parts, dependencies: this.#dependencies, fullName };
       this.#runners.push(

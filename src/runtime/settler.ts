@@ -35,6 +35,9 @@ export type Disposition =
   | { readonly kind: 'keep'; readonly delayMs: number; readonly outage: string | undefined }
   | { readonly kind: 'again'; readonly delayMs: number };
 
+/** It did not run, though its turn had come: a drain gives it back, a lost connection lets it sleep, a pause keeps it. */
+export const NOT_NOW: Disposition = { kind: 'keep', delayMs: 0, outage: undefined };
+
 const SETTLED: Disposition = { kind: 'settled' };
 const HELD: Disposition = { kind: 'held' };
 const GIVEN_BACK: Disposition = { kind: 'left', fatal: undefined };

@@ -82,6 +82,7 @@ export class SubscriptionRunner {
       clock,
       logger,
       idempotency: (record) => ({ ...shared, prepare: (message, index) => followUps.prepare(record, message, index) }),
+      mayStart: (record) => this.#loop.mayJoinBatch(record),
       onAbandoned: (count) => this.#abandoned(count),
     });
     this.#deadLetters = this.#newDeadLetters(context);

@@ -29,6 +29,7 @@ class Bench {
       limits: resolveBatchOptions(limits),
       concurrency,
       clock: this.clock,
+      mayStart: () => true,
       logger: {
         debug: silent,
         info: silent,
