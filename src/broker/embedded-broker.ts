@@ -25,6 +25,10 @@ import type { TopicStats } from './topic-stats.js';
 import { topicStats } from './topic-stats.js';
 import { Turn } from './turn.js';
 
+/** 2026-01-01T00:00:00Z, from which ledgers are numbered. */
+const LEDGERS_SINCE_MS = Date.UTC(2026, 0, 1);
+const LEDGERS_PER_SECOND = 10;
+
 export interface EmbeddedBrokerOptions extends BrokerOptions {
   readonly clock: Clock;
   /** Where entries and acknowledgements are kept beyond memory. @default memoryStore */
@@ -58,7 +62,7 @@ export class EmbeddedBroker {
   readonly #partitioned = new Map<string, PartitionedTopic>();
   /** Full names by the names that callers use: parsing one per message costs more than storing it. */
   readonly #fullNames = new Map<string, string>();
-  #lastLedgerId = 0;
+  #lastLedgerId: number;
   #lastProducerId = 0;
   #lastSequenceId = -1;
 
@@ -69,6 +73,7 @@ export class EmbeddedBroker {
       throw new ConfigurationError(['EmbeddedBroker: "clock" must be a Clock']);
     }
     this.clock = options.clock;
+    this.#lastLedgerId = ledgersBefore(this.clock.now());
     this.#store = options.store ?? memoryStore;
   }
 
@@ -262,4 +267,12 @@ function notFound(topic: string): TransportError {
 
 function refused(message: string): TransportError {
   return new TransportError('PUBLISH_REFUSED', message, { retriable: false });
+}
+
+/**
+ * Ids must not come again with the next process: what outlives this one (an AttemptStore, somebody else's notes) would take
+ * other messages for those it knows. Numbered by the clock, so that a test's ids are the same in each run.
+ */
+function ledgersBefore(nowMs: number): number {
+  return Math.max(0, Math.floor(((nowMs - LEDGERS_SINCE_MS) / 1_000) * LEDGERS_PER_SECOND));
 }

@@ -1,8 +1,9 @@
 // Attempts with an AttemptStore: true across the death of processes, and a message that kills its process becomes a
 // dead letter while its neighbours do not.
 import { describe, expect, it } from 'vitest';
-import type { Delivery, HandlerOptions, Outcome, Runtime } from '../../../src/index.js';
+import type { Delivery, HandlerOptions, Outcome } from '../../../src/index.js';
 import {
+  Runtime,
   defer,
   defineHandler,
   fatal,
@@ -14,7 +15,7 @@ import {
   topic,
 } from '../../../src/index.js';
 import { embedded } from '../../../src/embedded.js';
-import { AttemptMemory, memoryAttemptStore } from '../../../src/testing.js';
+import { AttemptMemory, FakeClock, memoryAttemptStore } from '../../../src/testing.js';
 import { World, payloadOf } from '../../support/runtime-world.js';
 
 class Deaths {
@@ -189,5 +190,35 @@ describe('with an AttemptStore', () => {
     expect(runs).toEqual(['a']);
     expect(world.backlog('t', 's')).toBe(0);
     await world.end();
+  });
+});
+
+describe('an AttemptStore that outlives its embedded broker', () => {
+  it('does not blame a message of the next broker for the deaths of another', async () => {
+    const memory = new AttemptMemory();
+    const handled: string[] = [];
+    const clock = new FakeClock();
+    const start = async (dies: boolean): Promise<void> => {
+      const transport = embedded({ clock });
+      const handle = async ({ payload, attempt }: Delivery): Promise<Outcome> => {
+        if (!dies) {
+          handled.push(`${String(payload)}#${attempt}`);
+          return success();
+        }
+        memory.processDied();
+        await transport.close();
+        return new Promise<never>(() => undefined);
+      };
+      const handler = defineHandler({ name: 'h', source: topic('jobs'), subscription: 's', handle });
+      const attemptStore = memoryAttemptStore({ memory });
+      const { logger } = new World();
+      const runtime = await Runtime.start({ transport, handlers: [handler], attemptStore, logger });
+      await runtime.publisher(topic('jobs')).publish(dies ? 'killer' : 'innocent');
+      await clock.advanceBy(seconds(1));
+    };
+    await start(true);
+    await start(true);
+    await start(false);
+    expect(handled).toEqual(['innocent#1']);
   });
 });

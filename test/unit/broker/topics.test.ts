@@ -340,3 +340,20 @@ describe('calls on the broker', () => {
     ]);
   });
 });
+
+describe('ids of messages', () => {
+  it('do not come again with the next broker: what outlives this one would take its messages for those it knows', async () => {
+    const clock = new FakeClock();
+    const first = await new EmbeddedBroker({ clock }).publish('t', message('1'));
+    await clock.advanceBy(1_000);
+    const second = await new EmbeddedBroker({ clock }).publish('t', message('1'));
+    expect(second.ledgerId).toBeGreaterThan(first.ledgerId);
+  });
+
+  it('are the same in each run of a test, and small', async () => {
+    const ids = [new FakeClock(), new FakeClock(0)].map((clock) =>
+      new EmbeddedBroker({ clock }).publish('t', message('1')),
+    );
+    for (const { ledgerId, entryId } of await Promise.all(ids)) expect([ledgerId, entryId]).toEqual([1, 0]);
+  });
+});
