@@ -4,11 +4,11 @@ import { ConfigurationError } from '../src/index.js';
 import type {
   BatchHandlerFunction,
   BatchOptions,
-  Codec,
   HandlerFunction,
   HandlerOptions,
   PayloadOf,
   Source,
+  SourceCodec,
   SourcePayload,
 } from '../src/index.js';
 import { recordMethod } from './class-record.js';
@@ -49,22 +49,23 @@ export type BatchMethodDecorator<Payload> = <Method extends BatchHandlerFunction
  *
  * @throws ConfigurationError when it is not on a method, or the code was compiled without `experimentalDecorators`.
  */
-export function Subscribe<const S extends Source>(
-  source: S,
-  options?: SingleOptions & { readonly payload?: undefined; readonly codec?: Codec | undefined },
-): HandlerMethodDecorator<PayloadOf<S>>;
-export function Subscribe<Schema extends StandardSchemaV1>(
-  source: string | { readonly pattern: RegExp },
-  options: SingleOptions & SourcePayload<Schema> & { readonly payload: Schema },
-): HandlerMethodDecorator<StandardSchemaV1.InferOutput<Schema>>;
-export function Subscribe<const S extends Source>(
-  source: S,
-  options: BatchSubscribeOptions & { readonly payload?: undefined; readonly codec?: Codec | undefined },
-): BatchMethodDecorator<PayloadOf<S>>;
 export function Subscribe<Schema extends StandardSchemaV1>(
   source: string | { readonly pattern: RegExp },
   options: BatchSubscribeOptions & SourcePayload<Schema> & { readonly payload: Schema },
 ): BatchMethodDecorator<StandardSchemaV1.InferOutput<Schema>>;
+export function Subscribe<const S extends Source, T = unknown>(
+  source: S,
+  options: BatchSubscribeOptions & SourceCodec<T>,
+): BatchMethodDecorator<PayloadOf<S, T>>;
+export function Subscribe<Schema extends StandardSchemaV1>(
+  source: string | { readonly pattern: RegExp },
+  options: SingleOptions & SourcePayload<Schema> & { readonly payload: Schema },
+): HandlerMethodDecorator<StandardSchemaV1.InferOutput<Schema>>;
+// The most common form is the last: it is the one that the compiler explains when none fits.
+export function Subscribe<const S extends Source, T = unknown>(
+  source: S,
+  options?: SingleOptions & SourceCodec<T>,
+): HandlerMethodDecorator<PayloadOf<S, T>>;
 export function Subscribe(
   source: Source,
   options: SubscribeOptions & SourcePayload = {},
@@ -79,6 +80,6 @@ export function Subscribe(
 function notOnMethod(method: unknown): ConfigurationError {
   const place = typeof method === 'string' ? ` on ${JSON.stringify(method)}` : '';
   return new ConfigurationError([
-    `@Subscribe${place} must be on a method and compiled as a legacy decorator: set "experimentalDecorators": true in the tsconfig.json that includes the file, or use defineHandler()`,
+    `@Subscribe${place} must be on a method and compiled as a legacy decorator: set "experimentalDecorators": true in the tsconfig.json that includes the file, or use defineHandler(); tsx reads the tsconfig.json of the folder it is started in, or the one given with --tsconfig`,
   ]);
 }

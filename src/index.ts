@@ -44,6 +44,7 @@ export type {
   RefusalChoice,
   RefusalDecision,
   Source,
+  SourceCodec,
   SourcePayload,
 } from './core/handler-definition.js';
 export type { InitialPosition, Ordering, SubscriptionSpec, SubscriptionType } from './core/subscription-spec.js';
@@ -75,7 +76,19 @@ export type { ClaimAnswer, IdempotencyStore, LeaseTimes, RecordTimes } from './p
 export type { RecordedError, RecordedMessage, RecordedOutcome } from './core/recorded-outcome.js';
 export type { LogFields, Logger } from './ports/logger.js';
 export type { Plugin, PublishRequest } from './ports/plugin.js';
-export type { SettlementReport, Telemetry } from './ports/telemetry.js';
+export type { PauseReason, RuntimeControl, RuntimeView, SubscriptionHealth } from './ports/runtime-view.js';
+export type {
+  BatchObserver,
+  BatchStart,
+  CallObserver,
+  PublishKind,
+  PublishObserver,
+  PublishStart,
+  RunObserver,
+  RunStart,
+  SettlementReport,
+  Telemetry,
+} from './ports/telemetry.js';
 export type {
   Capability,
   Publisher,
@@ -85,6 +98,7 @@ export type {
   Transport,
 } from './ports/transport.js';
 export { consoleLogger } from './system/console-logger.js';
+export { currentDelivery } from './system/current-delivery.js';
 export { systemClock } from './system/system-clock.js';
 export type { ConsoleLoggerOptions, LogLevel } from './system/console-logger.js';
 
@@ -96,9 +110,8 @@ export type { HandlerResolver, ResolvableClass } from './runtime/handler-classes
 export { Runtime } from './runtime/runtime.js';
 export type { DrainReport } from './runtime/runtime.js';
 export type { RuntimeState } from './runtime/lifecycle.js';
-export type { PauseReason } from './runtime/pauses.js';
 export type { RuntimeOptions } from './runtime/runtime-options.js';
-export type { SubscriptionHandle, SubscriptionHealth } from './runtime/subscription-handle.js';
+export type { SubscriptionHandle } from './runtime/subscription-handle.js';
 export type { TopicPublisher } from './runtime/topic-publisher.js';
 export type { TopologyEntry } from './runtime/topology.js';
 

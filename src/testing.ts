@@ -1,5 +1,6 @@
 // Entry point `pulsework/testing`: what tests of services and of transports need.
 export { FakeClock, settlePromises } from './testing/fake-clock.js';
+export type { AdvanceUntilOptions } from './testing/fake-clock.js';
 export { FAULTS, FaultyTransport } from './testing/faulty-transport.js';
 export { CrashWorld } from './testing/crash-world.js';
 export type { Cut, StartService } from './testing/crash-world.js';
@@ -14,7 +15,11 @@ export type {
   RealTimeLimit,
   SubscriptionFigures,
 } from './testing/conformance/conformance-case.js';
+export { checkPlugin } from './testing/plugin-check.js';
+export type { PluginCheckOptions } from './testing/plugin-conformance/plugin-world.js';
 export { ConformanceFailure } from './testing/conformance/expectations.js';
 export type { ConformanceWorld } from './testing/conformance/conformance-world.js';
+export { RecordingTelemetry } from './testing/recording-telemetry.js';
+export type { RecordedPublish, RecordedRun, RecordingTelemetryOptions } from './testing/recording-telemetry.js';
 export { AttemptMemory, memoryAttemptStore } from './stores/memory/memory-attempt-store.js';
 export type { MemoryAttemptStoreOptions } from './stores/memory/memory-attempt-store.js';

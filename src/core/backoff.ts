@@ -54,8 +54,12 @@ export function steppedBackoff(delaysMs: readonly number[]): Backoff {
     check.problem(`"delaysMs" must be a list of at least one delay, got ${describeValue(delaysMs)}`);
   } else {
     // By index: a hole in the list is a delay that is missing.
-    for (let at = 0; at < delaysMs.length; at++)
-      check.durationMs(`delaysMs[${at}]`, (delaysMs as unknown[])[at] ?? null);
+    for (let at = 0; at < delaysMs.length; at++) {
+      const name = `delaysMs[${at}]`;
+      const delayMs = (delaysMs as unknown[])[at];
+      check.required({ [name]: delayMs }, { [name]: 'a duration in milliseconds' });
+      check.durationMs(name, delayMs);
+    }
   }
   check.throwIfAny();
   const steps = delaysMs.map(Math.trunc);
@@ -65,6 +69,7 @@ export function steppedBackoff(delaysMs: readonly number[]): Backoff {
 /** The same wait every time. @param delayMs milliseconds; 0 asks for redelivery at once. */
 export function fixedBackoff(delayMs: number): Backoff {
   const check = new OptionChecker('fixedBackoff');
+  check.required({ delayMs }, { delayMs: 'a duration in milliseconds' });
   check.durationMs('delayMs', delayMs);
   check.throwIfAny();
   const wait = Math.trunc(delayMs);

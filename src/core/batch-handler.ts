@@ -35,7 +35,8 @@ export type BatchOutcome = Outcome | readonly Outcome[];
 
 /**
  * A batch handler's function. An outcome for all must not carry messages: they would be published once per delivery.
- * Deliveries without an outcome of their own are retried; what is thrown is the error of each delivery.
+ * Deliveries without an outcome of their own are retried, all of them where there are more outcomes than deliveries; what is
+ * thrown is the error of each delivery.
  */
 export type BatchHandlerFunction<P> = (deliveries: readonly Delivery<P>[]) => BatchOutcome | Promise<BatchOutcome>;
 
@@ -48,7 +49,7 @@ export function resolveBatchOptions({ maxMessages, maxWaitMs, maxBytes }: BatchO
 }
 
 export function checkBatchOptions(batch: unknown, check: OptionChecker): void {
-  if (batch === undefined || !check.object('batch', batch)) return;
+  if (batch === undefined || !check.object('batch', batch, '{}, which takes the defaults')) return;
   check.unknownOptions(batch, Object.keys(DEFAULT_BATCH_LIMITS), 'batch.');
   check.positiveInteger('batch.maxMessages', batch['maxMessages']);
   check.durationMs('batch.maxWaitMs', batch['maxWaitMs']);

@@ -1,12 +1,13 @@
 // How payloads become bytes and back. A codec must be pure; what it throws on decode makes the message undecodable.
 
-export interface Codec {
+/** `T` is what a topic without a schema takes and gives. */
+export interface Codec<T = unknown> {
   /** Short name for messages and reports, e.g. `json`. */
   readonly name: string;
   /** @throws when the value cannot be written: the publish is then refused for good. */
-  encode(value: unknown): Uint8Array;
+  encode(value: T): Uint8Array;
   /** @throws when the bytes cannot be read: the delivery is then dead-lettered as `undecodable`. */
-  decode(bytes: Uint8Array): unknown;
+  decode(bytes: Uint8Array): T;
 }
 
 const encoder = new TextEncoder();
@@ -28,20 +29,20 @@ export const jsonCodec: Codec = {
 };
 
 /** UTF-8 text. */
-export const textCodec: Codec = {
+export const textCodec: Codec<string> = {
   name: 'text',
   encode(value) {
-    if (typeof value !== 'string') throw new TypeError(`the text codec takes a string, got ${typeof value}`);
+    if (typeof (value as unknown) !== 'string') throw new TypeError(`the text codec takes a string, got ${typeof value}`);
     return encoder.encode(value);
   },
   decode: (bytes) => exactDecoder.decode(bytes),
 };
 
 /** Bytes as they are. */
-export const bytesCodec: Codec = {
+export const bytesCodec: Codec<Uint8Array> = {
   name: 'bytes',
   encode(value) {
-    if (!(value instanceof Uint8Array)) throw new TypeError(`the bytes codec takes a Uint8Array, got ${typeof value}`);
+    if (!((value as unknown) instanceof Uint8Array)) throw new TypeError(`the bytes codec takes a Uint8Array, got ${typeof value}`);
     return value;
   },
   decode: (bytes) => bytes,

@@ -119,6 +119,13 @@ export function isError(value: unknown): value is Error {
   }
 }
 
+/** Whether a value is `Error` or a class derived from it. */
+export function isErrorClass(value: unknown): boolean {
+  if (typeof value !== 'function') return false;
+  const prototype: unknown = (value as { prototype?: unknown }).prototype;
+  return prototype === Error.prototype || isError(prototype);
+}
+
 /** A value as short text for an error message: never longer than 80 characters, never throws. */
 export function describeValue(value: unknown): string {
   const text = rawDescription(value);
@@ -130,6 +137,7 @@ function rawDescription(value: unknown): string {
     if (typeof value === 'string') return JSON.stringify(value);
     if (typeof value === 'function') return value.name === '' ? 'a function' : `function ${value.name}`;
     if (Array.isArray(value)) return `an array of ${value.length}`;
+    if (value instanceof Date && Number.isNaN(value.getTime())) return 'an invalid Date';
     if (typeof value === 'object' && value !== null) {
       const name = (value as { constructor?: { name?: unknown } }).constructor?.name;
       return typeof name === 'string' && name !== '' && name !== 'Object' ? `an instance of ${name}` : 'an object';

@@ -8,6 +8,7 @@ import type { Delivery } from './delivery.js';
 import type { EncodedMessage } from './message.js';
 import type { ErrorRule, Outcome } from './outcome.js';
 import type { Redact } from './redaction.js';
+import { OptionChecker } from './options.js';
 import type { RedeliveryPolicyOptions } from './redelivery-policy.js';
 import type { DeadLetterChoice } from './settlement.js';
 import type { InitialPosition, Ordering, SubscriptionType } from './subscription-spec.js';
@@ -16,15 +17,18 @@ import type { Topic } from './topic.js';
 /** A topic, several topics, a topic name, or all topics whose full name matches a pattern. */
 export type Source = Topic<never> | readonly Topic<never>[] | string | { readonly pattern: RegExp };
 
-/** What a handler of this source gets. A name or a pattern says nothing about payloads: see the option `payload`. */
-export type PayloadOf<S> = S extends {
+/**
+ * What a handler of this source gets. A name or a pattern says nothing about payloads: see the option `payload`. `ByCodec` is
+ * what a source's codec makes of one without a topic.
+ */
+export type PayloadOf<S, ByCodec = unknown> = S extends {
   readonly kind: 'topic';
   readonly schema: StandardSchemaV1<unknown, infer Out> | undefined;
 }
   ? Out
   : S extends readonly (infer T)[]
     ? PayloadOf<T>
-    : unknown;
+    : ByCodec;
 
 /** What `idempotent()` makes; the runtime knows it by its class. */
 export interface IdempotencyGuard {
@@ -34,7 +38,8 @@ export interface IdempotencyGuard {
 /** Errors of these classes (subclasses included) mean that `dependency` is down. */
 export interface OutageRule {
   readonly dependency: string;
-  readonly errors: readonly (abstract new (...args: never[]) => Error)[];
+  /** @default none: this handler does not find out, but waits while another one of the runtime finds `dependency` down */
+  readonly errors?: readonly (abstract new (...args: never[]) => Error)[] | undefined;
   /** Milliseconds until it is probed first; then doubling up to a minute. @default 1 second */
   readonly retryAfterMs?: number | undefined;
 }
@@ -182,6 +187,12 @@ export interface SourcePayload<Schema extends StandardSchemaV1 = StandardSchemaV
   readonly codec?: Codec | undefined;
 }
 
+/** Without a schema: the codec of a source given by name or pattern, and what it makes. */
+export interface SourceCodec<T = unknown> {
+  readonly payload?: undefined;
+  readonly codec?: Codec<T> | undefined;
+}
+
 /** A handler as the runtime takes it; nothing has been checked yet, all checks happen together at start. */
 export interface HandlerDefinition {
   readonly kind: 'handler';
@@ -202,11 +213,8 @@ export function defineHandler<Schema extends StandardSchemaV1>(
     SourcePayload<Schema> & { readonly payload: Schema },
 ): HandlerDefinition;
 /** Declares a batch handler: `handle` gets a list of deliveries, and gives one outcome for all or one each. */
-export function defineHandler<const S extends Source>(
-  options: BatchHandlerDefinitionOptions<S, PayloadOf<S>> & {
-    readonly payload?: undefined;
-    readonly codec?: Codec | undefined;
-  },
+export function defineHandler<const S extends Source, T = unknown>(
+  options: BatchHandlerDefinitionOptions<S, PayloadOf<S, NoInfer<T>>> & SourceCodec<T>,
 ): HandlerDefinition;
 /** Declares a handler whose source is a name or a pattern, with a schema. */
 export function defineHandler<Schema extends StandardSchemaV1>(
@@ -215,18 +223,19 @@ export function defineHandler<Schema extends StandardSchemaV1>(
 ): HandlerDefinition;
 // The most common form is the last: it is the one that the compiler explains when none fits.
 /**
- * Declares a handler without decorators. Options are checked when the runtime starts, all of them together.
+ * Declares a handler without decorators. Options are checked when the runtime starts, all of them together; here it throws a
+ * ConfigurationError only where `options` is no object.
  * The payload's type follows from the topic, or from the schema in `payload` where the source is a name or a pattern.
  */
-export function defineHandler<const S extends Source>(
-  options: HandlerDefinitionOptions<S, PayloadOf<S>> & {
-    readonly payload?: undefined;
-    readonly codec?: Codec | undefined;
-  },
+export function defineHandler<const S extends Source, T = unknown>(
+  options: HandlerDefinitionOptions<S, PayloadOf<S, NoInfer<T>>> & SourceCodec<T>,
 ): HandlerDefinition;
 export function defineHandler(
   options: (HandlerDefinitionOptions<Source, never> | BatchHandlerDefinitionOptions<Source, never>) & SourcePayload,
 ): HandlerDefinition {
+  const check = new OptionChecker('defineHandler');
+  check.object('options', options, '{ name, source, subscription, handle }');
+  check.throwIfAny();
   const { name, source, subscription, batch, handle, payload, codec, ...rest } = options;
   return { kind: 'handler', name, source, subscription, payload, codec, options: rest, batch, handle };
 }

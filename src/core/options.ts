@@ -28,20 +28,34 @@ export class OptionChecker {
     if (this.problems.length > 0) throw new ConfigurationError(this.problems);
   }
 
-  /** False (and a problem) unless `value` is a plain options object or absent. */
-  object(name: string, value: unknown): value is Record<string, unknown> {
+  /** False (and a problem) unless `value` is a plain options object. @param hint what to write, e.g. `{ fallbackTopic }`. */
+  object(name: string, value: unknown, hint?: string): value is Record<string, unknown> {
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return true;
-    this.problem(`${JSON.stringify(name)} must be an object, got ${describeValue(value)}`);
+    this.problem(`${JSON.stringify(name)} must be an object${suffix(hint)}, got ${describeValue(value)}`);
     return false;
   }
 
-  /** @param prefix where the options stand, e.g. `redelivery.`. */
-  unknownOptions(options: object, known: readonly string[], prefix = ''): void {
+  /**
+   * Fields that must be there, each with what it must be, e.g. `{ handle: 'a function' }`. Their values are for the other
+   * checks, which say nothing of what is absent.
+   */
+  required(options: object, fields: Readonly<Record<string, string>>, prefix = ''): void {
+    for (const [name, rule] of Object.entries(fields)) {
+      if ((options as Readonly<Record<string, unknown>>)[name] !== undefined) continue;
+      this.problem(`${JSON.stringify(prefix + name)} is missing; it must be ${rule}`);
+    }
+  }
+
+  /**
+   * @param prefix where the options stand, e.g. `redelivery.`.
+   * @param named what is listed and suggested, where that is more than what may stand here.
+   */
+  unknownOptions(options: object, known: readonly string[], prefix = '', named: readonly string[] = known): void {
     for (const key of Object.keys(options)) {
       if (known.includes(key)) continue;
-      const near = nearest(key, known);
+      const near = nearest(key, named);
       const hint =
-        near === undefined ? `known options are ${known.join(', ')}` : `did you mean ${JSON.stringify(near)}?`;
+        near === undefined ? `known options are ${named.join(', ')}` : `did you mean ${JSON.stringify(near)}?`;
       this.problem(`unknown option ${JSON.stringify(prefix + key)}, ${hint}`);
     }
   }
@@ -76,9 +90,10 @@ export class OptionChecker {
     this.problem(`${JSON.stringify(name)} must be a text that is not empty, got ${describeValue(value)}`);
   }
 
-  function(name: string, value: unknown): void {
+  /** @param hint where to get one, e.g. `fixedBackoff(500)`. */
+  function(name: string, value: unknown, hint?: string): void {
     if (value === undefined || typeof value === 'function') return;
-    this.problem(`${JSON.stringify(name)} must be a function, got ${describeValue(value)}`);
+    this.problem(`${JSON.stringify(name)} must be a function${suffix(hint)}, got ${describeValue(value)}`);
   }
 
   /** An object with these methods; `hint` says where to get one. */
@@ -94,6 +109,10 @@ export class OptionChecker {
     if (value === undefined || typeof value === 'boolean') return;
     this.problem(`${JSON.stringify(name)} must be true or false, got ${describeValue(value)}`);
   }
+}
+
+function suffix(hint: string | undefined): string {
+  return hint === undefined ? '' : ` such as ${hint}`;
 }
 
 /** The known word that `key` most likely meant; undefined when none is near (more than a third of it differs). */

@@ -2,16 +2,20 @@
 // The union is closed and branded: an object that only looks like an Outcome is refused by compiler and runtime.
 import type { Backoff } from './backoff.js';
 import type { DeadLetterCause } from './dead-letter.js';
-import { describeValue, toError } from './errors.js';
+import { describeValue, isErrorClass, toError } from './errors.js';
 import { errorMessage, errorName } from './failure-report.js';
 import type { OutgoingMessage } from './message.js';
-import { MAX_DURATION_MS } from './options.js';
+import { MAX_DURATION_MS, OptionChecker } from './options.js';
+import { backoffHint } from './redelivery-policy.js';
 import { isTopic } from './topic.js';
 
 const BRAND: unique symbol = Symbol.for('pulsework.outcome') as never;
+/** What was wrong with the call that made an outcome. The call itself never throws: it may stand in a `catch`. */
+const PROBLEM: unique symbol = Symbol.for('pulsework.outcome-problem') as never;
 
 interface Branded {
   readonly [BRAND]: true;
+  readonly [PROBLEM]?: string;
 }
 
 /** Why something did not succeed, for people: one line, and the error it came from where there was one. */
@@ -97,8 +101,9 @@ export interface RetryOptions {
 }
 
 /** Failed, may work later. The handler's redelivery policy decides when; after `maxDeliveries` it is a dead letter. */
-export function retry(reason?: string | Error, options: RetryOptions = {}): Retry {
-  return retryWith(failureOf(reason ?? 'retry requested'), 'redeliveries-exhausted', options.backoff);
+export function retry(reason?: string | Error, options?: RetryOptions): Retry {
+  const made = retryWith(failureOf(reason ?? 'retry requested'), 'redeliveries-exhausted', options?.backoff);
+  return withProblem(made, optionsProblem('retry()', options, ['backoff']));
 }
 
 function retryWith(failure: Failure, cause: DeadLetterCause, backoff?: Backoff): Retry {
@@ -133,15 +138,30 @@ export interface DependencyDownOptions {
 }
 
 /** `dependency` cannot be reached. The subscription pauses and this delivery is tried again until it can. */
-export function dependencyDown(dependency: string, options: DependencyDownOptions = {}): DependencyDown {
-  const { retryAfterMs, scope = 'subscription', reason = `${dependency} is down` } = options;
-  return { [BRAND]: true, kind: 'dependency-down', dependency, retryAfterMs, scope, failure: failureOf(reason) };
+export function dependencyDown(dependency: string, options?: DependencyDownOptions): DependencyDown {
+  const { retryAfterMs, scope = 'subscription', reason = `${dependency} is down` } = options ?? {};
+  const failure = failureOf(reason);
+  const made: DependencyDown = { [BRAND]: true, kind: 'dependency-down', dependency, retryAfterMs, scope, failure };
+  return withProblem(made, optionsProblem('dependencyDown()', options, ['retryAfterMs', 'reason', 'scope']));
+}
+
+function optionsProblem(call: string, options: unknown, known: readonly string[]): string | undefined {
+  if (options === undefined) return undefined;
+  const check = new OptionChecker(call);
+  if (check.object('options', options, `{ ${known.join(', ')} }`)) check.unknownOptions(options, known);
+  return check.problems.length === 0 ? undefined : check.problems.join('; ');
+}
+
+function withProblem<O extends Branded>(made: O, problem: string | undefined): O {
+  return problem === undefined ? made : { ...made, [PROBLEM]: problem };
 }
 
 /** Stop everything: the runtime drains, `runtime.closed` rejects with this reason. The delivery stays in the subscription. */
 export function fatal(reason: string | Error): Fatal {
   return { [BRAND]: true, kind: 'fatal', failure: failureOf(reason) };
 }
+
+const NO_REASON: Failure = { reason: 'no reason given' };
 
 /** A payload that cannot be read: never acknowledged away, always a dead letter. @internal */
 export function undecodable(error: Error): Poison {
@@ -168,7 +188,7 @@ export function isOutcome(value: unknown): value is Outcome {
 export function outcomeProblem(outcome: Outcome): string | undefined {
   const { messages, failure } = outcome as { messages?: unknown; failure?: unknown };
   const whole = outcome.kind === 'success' ? Array.isArray(messages) : typeof failure === 'object' && failure !== null;
-  return whole ? valueProblem(outcome) : madeWrong(outcome);
+  return whole ? (outcome[PROBLEM] ?? valueProblem(outcome)) : madeWrong(outcome);
 }
 
 function valueProblem(outcome: Outcome): string | undefined {
@@ -180,7 +200,7 @@ function valueProblem(outcome: Outcome): string | undefined {
     case 'retry-after':
       return isDelay(outcome.delayMs)
         ? undefined
-        : `retryAfter() takes milliseconds of 0 or more, got ${describeValue(outcome.delayMs)}`;
+        : `retryAfter() takes milliseconds of 0 or more, such as seconds(30), got ${describeValue(outcome.delayMs)}`;
     case 'defer':
       return isDue(outcome.until)
         ? undefined
@@ -190,7 +210,7 @@ function valueProblem(outcome: Outcome): string | undefined {
     case 'retry':
       return outcome.backoff === undefined || typeof outcome.backoff === 'function'
         ? undefined
-        : `retry() takes "backoff" of exponentialBackoff() and the like, got ${describeValue(outcome.backoff)}`;
+        : `retry() takes a "backoff" such as ${backoffHint(outcome.backoff)}, got ${describeValue(outcome.backoff)}`;
     case 'skip':
     case 'poison':
     case 'fatal':
@@ -200,7 +220,9 @@ function valueProblem(outcome: Outcome): string | undefined {
   }
 }
 
-function dependencyDownProblem({ retryAfterMs = 0, scope }: DependencyDown): string | undefined {
+function dependencyDownProblem({ dependency, retryAfterMs = 0, scope }: DependencyDown): string | undefined {
+  if (typeof (dependency as unknown) !== 'string' || dependency.trim() === '')
+    return `dependencyDown() takes the name of what is down, got ${describeValue(dependency)}`;
   if (!isDelay(retryAfterMs))
     return `dependencyDown() takes "retryAfterMs" of 0 or more, got ${describeValue(retryAfterMs)}`;
   if (['subscription', 'key'].includes(scope)) return undefined;
@@ -223,8 +245,9 @@ function isDelay(value: unknown): boolean {
   return typeof value === 'number' && value >= 0 && value <= MAX_DURATION_MS;
 }
 
-/** A reason and, where an error was given, the error. */
+/** A reason and, where an error was given, the error. Nothing, or an empty text, is a reason that was not given. */
 export function failureOf(reason: string | Error): Failure {
+  if ((reason as unknown) === undefined || (reason as unknown) === null || reason === '') return NO_REASON;
   if (typeof reason === 'string') return { reason };
   const error = toError(reason);
   return { reason: errorMessage(error) || errorName(error), error };
@@ -236,10 +259,21 @@ export interface ErrorRule {
   readonly outcome: (error: never) => Outcome;
 }
 
-/** Errors of `errorClass` (subclasses included) become the outcome that `outcome` gives. The first matching rule wins. */
+/**
+ * Errors of `errorClass` (subclasses included) become the outcome that `outcome` gives. The first matching rule wins.
+ * @throws ConfigurationError when the first is no error class or the second no function.
+ */
 export function on<E extends Error>(
   errorClass: abstract new (...args: never[]) => E,
   outcome: (error: E) => Outcome,
 ): ErrorRule {
+  const check = new OptionChecker('on()');
+  if (!isErrorClass(errorClass)) {
+    check.problem(`it takes an error class first, got ${describeValue(errorClass)}`);
+  }
+  const isRule = typeof (outcome as unknown) === 'function' && !isErrorClass(outcome);
+  if (!isRule)
+    check.problem(`it takes a function from the error to an outcome second, such as poison, got ${describeValue(outcome)}`);
+  check.throwIfAny();
   return { errorClass, outcome };
 }

@@ -27,10 +27,17 @@ export function resolveRedeliveryPolicy(
 }
 
 export function checkRedeliveryPolicy(options: unknown, check: OptionChecker): void {
-  if (options === undefined || !check.object('redelivery', options)) return;
+  if (options === undefined || !check.object('redelivery', options, '{ maxDeliveries, backoff }')) return;
   check.unknownOptions(options, ['maxDeliveries', 'backoff'], 'redelivery.');
   check.positiveInteger('redelivery.maxDeliveries', options['maxDeliveries']);
-  check.function('redelivery.backoff', options['backoff']);
+  const { backoff } = options;
+  check.function('redelivery.backoff', backoff, backoffHint(backoff));
+}
+
+/** What a backoff that is no function most likely meant. */
+export function backoffHint(backoff: unknown): string {
+  if (typeof backoff === 'number') return `fixedBackoff(${backoff})`;
+  return Array.isArray(backoff) ? `steppedBackoff([${backoff.join(', ')}])` : 'exponentialBackoff()';
 }
 
 /**

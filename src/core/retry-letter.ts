@@ -4,7 +4,7 @@ import type { EncodedMessage, ReceivedMessage } from './message.js';
 import { formatMessageId } from './message-id.js';
 import { copyProperties } from './properties.js';
 import type { MessageProperties } from './properties.js';
-import { withoutPartition } from './topic-name.js';
+import { fullTopicName, withoutPartition } from './topic-name.js';
 
 /** What a message brought along when it came as a retry letter. */
 export interface RetryLetter {
@@ -87,7 +87,7 @@ export function readRetryLetter(message: ReceivedMessage): {
   const firstFailureMs = Date.parse(written['pulsework-first-failure-time'] ?? '');
   const letter = {
     originId: written['ORIGIN_MESSAGE_ID'] ?? formatMessageId(message.id),
-    originTopic: written['REAL_TOPIC'] === undefined ? undefined : withoutPartition(written['REAL_TOPIC']),
+    originTopic: topicOf(written['REAL_TOPIC']),
     // Java counts its own republishing and leaves our properties as they were. Not every letter of ours was a failure.
     attempts: count(written['pulsework-attempt']) + Math.max(0, republished - count(written['pulsework-republished'])),
     republished,
@@ -95,6 +95,15 @@ export function readRetryLetter(message: ReceivedMessage): {
     firstFailureMs: Number.isNaN(firstFailureMs) ? undefined : firstFailureMs,
   };
   return { letter, properties: originalProperties(written) };
+}
+
+/** Undefined for what is no topic name: dead letters and further letters go to topics named after it. */
+function topicOf(name: string | undefined): string | undefined {
+  try {
+    return name === undefined ? undefined : withoutPartition(fullTopicName(name));
+  } catch {
+    return undefined;
+  }
 }
 
 function originalProperties(written: MessageProperties): MessageProperties {

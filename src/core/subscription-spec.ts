@@ -39,14 +39,22 @@ export function checkSubscriptionFields(
   check: OptionChecker,
 ): void {
   const { topics, prefetch } = spec;
-  if (!Array.isArray(topics) || topics.length === 0) {
+  check.required(spec, {
+    topics: 'a list of at least one topic name',
+    subscription: 'the name of a subscription',
+    consumerName: 'a text that is not empty',
+    type: `one of ${SUBSCRIPTION_TYPES.join(', ')}`,
+    initialPosition: 'earliest or latest',
+    prefetch: 'a whole number of 0 or more',
+  });
+  if (topics !== undefined && (!Array.isArray(topics) || topics.length === 0)) {
     check.problem(`"topics" must be a list of at least one topic name, got ${describeValue(topics)}`);
   }
-  check.nonEmptyString('subscription', spec.subscription ?? null);
-  check.nonEmptyString('consumerName', spec.consumerName ?? null);
-  check.oneOf('type', spec.type ?? null, SUBSCRIPTION_TYPES);
-  check.oneOf('initialPosition', spec.initialPosition ?? null, ['earliest', 'latest']);
-  if (!Number.isSafeInteger(prefetch) || Number(prefetch) < 0) {
+  check.nonEmptyString('subscription', spec.subscription);
+  check.nonEmptyString('consumerName', spec.consumerName);
+  check.oneOf('type', spec.type, SUBSCRIPTION_TYPES);
+  check.oneOf('initialPosition', spec.initialPosition, ['earliest', 'latest']);
+  if (prefetch !== undefined && (!Number.isSafeInteger(prefetch) || Number(prefetch) < 0)) {
     check.problem(`"prefetch" must be a whole number of 0 or more, got ${describeValue(prefetch)}`);
   }
 }

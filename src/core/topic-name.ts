@@ -1,5 +1,6 @@
 // Topic names: short and full forms, partitions, and the names derived from a topic and a subscription.
 import { PulseworkError, describeValue } from './errors.js';
+import type { Topic } from './topic.js';
 
 export const DEFAULT_NAMESPACE = 'public/default';
 
@@ -47,14 +48,21 @@ export function localName(topic: string): string {
   return topic.slice(topic.lastIndexOf('/') + 1);
 }
 
-/** `<topic>-<subscription>-DLQ` with the full topic name and without a partition, as Java names it (D-08). */
-export function deadLetterTopicName(topic: string, subscription: string): string {
-  return `${withoutPartition(topic)}-${subscription}-DLQ`;
+/**
+ * `<topic>-<subscription>-DLQ` with the full topic name and without a partition, as Java names it (D-08).
+ * @param topic a name or a `topic()`; of a short one the result is short too.
+ */
+export function deadLetterTopicName(topic: string | Topic<never>, subscription: string): string {
+  return `${withoutPartition(nameOf(topic))}-${subscription}-DLQ`;
 }
 
-/** `<topic>-<subscription>-RETRY`, named alike (D-08). */
-export function retryTopicName(topic: string, subscription: string): string {
-  return `${withoutPartition(topic)}-${subscription}-RETRY`;
+/** `<topic>-<subscription>-RETRY`, named alike (D-08). @param topic a name or a `topic()`. */
+export function retryTopicName(topic: string | Topic<never>, subscription: string): string {
+  return `${withoutPartition(nameOf(topic))}-${subscription}-RETRY`;
+}
+
+function nameOf(topic: string | Topic<never>): string {
+  return typeof topic === 'string' ? topic : topic.name;
 }
 
 function splitDomain(name: string): [domain: string, path: string] {

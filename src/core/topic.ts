@@ -25,14 +25,15 @@ export interface Topic<In, Out = unknown> {
 }
 
 /**
- * Declares a topic.
+ * Declares a topic. The payload's type follows from the schema, or without one from the codec: `Uint8Array` with
+ * `bytesCodec`, `string` with `textCodec`, else `unknown`.
  * @param name `orders`, `tenant/namespace/orders` or `persistent://tenant/namespace/orders`. Checked when the runtime starts.
  * @throws ConfigurationError on an unknown option or a payload that is no Standard Schema.
  */
-export function topic(
+export function topic<T = unknown>(
   name: string,
-  options?: { readonly payload?: undefined; readonly codec?: Codec | undefined },
-): Topic<unknown>;
+  options?: { readonly payload?: undefined; readonly codec?: Codec<T> | undefined },
+): Topic<T, T>;
 export function topic<S extends StandardSchemaV1>(
   name: string,
   options: TopicOptions<S>,
@@ -51,17 +52,22 @@ export function topic(name: string, options: TopicOptions = {}): Topic<unknown> 
 
 /** A misspelt option would be a topic without a schema. The name itself is checked at start, where its namespace is known. */
 function checkTopicOptions(name: string, options: TopicOptions): void {
-  const check = new OptionChecker(`topic ${JSON.stringify(name)}`);
-  if (check.object('options', options)) {
+  const check = new OptionChecker(typeof (name as unknown) === 'string' ? `topic ${JSON.stringify(name)}` : 'topic');
+  if (typeof (name as unknown) !== 'string') check.problem(`its name must be a text, got ${describeValue(name)}`);
+  if (isSchema(options)) check.problem('a schema goes into the options: topic(name, { payload: schema })');
+  else if (check.object('options', options, '{ payload: schema }')) {
     const { payload: schema, codec } = options as { payload?: unknown; codec?: unknown };
     check.unknownOptions(options, ['payload', 'codec']);
     check.methods('codec', codec, ['encode', 'decode'], 'e.g. jsonCodec');
-    const isSchema = typeof schema === 'function' || typeof schema === 'object';
-    if (schema !== undefined && !(isSchema && schema !== null && '~standard' in schema)) {
+    if (schema !== undefined && !isSchema(schema)) {
       check.problem(`"payload" must be a Standard Schema (zod, valibot, arktype, ...), got ${describeValue(schema)}`);
     }
   }
   check.throwIfAny();
+}
+
+function isSchema(value: unknown): boolean {
+  return (typeof value === 'function' || typeof value === 'object') && value !== null && '~standard' in value;
 }
 
 /** Whether a value is what `topic()` returns. */

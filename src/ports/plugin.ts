@@ -3,6 +3,7 @@
 import type { Delivery } from '../core/delivery.js';
 import type { EncodedMessage } from '../core/message.js';
 import type { Outcome } from '../core/outcome.js';
+import type { RuntimeControl } from './runtime-view.js';
 import type { SettlementReport } from './telemetry.js';
 
 export interface Plugin {
@@ -15,7 +16,7 @@ export interface Plugin {
   /** Wraps each publish of a message that follows from an outcome or goes through `runtime.publisher`. */
   aroundPublish?(message: PublishRequest, next: (message: PublishRequest) => Promise<void>): Promise<void>;
   /** After everything is open, before the first delivery. A throw here fails the start. */
-  onStart?(): void | Promise<void>;
+  onStart?(runtime: RuntimeControl): void | Promise<void>;
   onSettled?(report: SettlementReport): void;
   onDeadLettered?(report: SettlementReport): void;
   /** When the runtime takes no more. */

@@ -71,6 +71,8 @@ export interface Subscription {
   /** Stops and restarts the granting of permits; what was granted still arrives. */
   pause(): void;
   resume(): void;
+  /** Messages of the subscription that are not acknowledged, everybody's; undefined where the transport cannot know at once. */
+  backlog?(): number | undefined;
   /** All consumers' unsettled messages are sent again from there (S-28). */
   seek(to: MessageId | Date | 'earliest' | 'latest'): Promise<void>;
   /**

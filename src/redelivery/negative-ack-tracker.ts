@@ -1,7 +1,7 @@
 // Owns all redelivery delays of one subscription: what failed waits here by id until it is due, then its redelivery
 // is asked for (PIP-106). One implementation, so that delays are the same on every transport.
 import type { Backoff } from '../core/backoff.js';
-import { PulseworkError, describeValue, toError } from '../core/errors.js';
+import { PulseworkError, containRejection, describeValue, toError } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
 import type { Clock, Timer } from '../ports/clock.js';
 import { HeldEntries } from './held-entries.js';
@@ -230,6 +230,7 @@ export class NegativeAckTracker {
 export function dueAfter(fromMs: number, delayMs: unknown): number {
   const dueMs = typeof delayMs === 'number' && delayMs >= 0 ? fromMs + delayMs : NaN;
   if (dueMs <= Number.MAX_SAFE_INTEGER) return dueMs;
+  containRejection(delayMs);
   const rule = 'a backoff must give milliseconds of 0 or more that do not reach past 2^53-1';
   throw new PulseworkError('POLICY_FAILED', `${rule}, got ${describeValue(delayMs)}`);
 }

@@ -19,6 +19,8 @@ export interface BatchCollectorOptions {
   readonly concurrency: number;
   /** False once the connection of a delivery is gone, or its subscription stands still. */
   readonly mayStart: (delivery: Delivery) => boolean;
+  /** Calls the batch handler for these deliveries. */
+  readonly around: (deliveries: readonly Delivery[], run: () => Promise<unknown>) => Promise<unknown>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -157,7 +159,8 @@ export class BatchCollector {
 
   /** Async, so that a throw is a rejection and never comes before the batch has started. */
   async #handle(members: readonly WaitingMember[]): Promise<unknown> {
-    return this.#options.handle(members.map(({ delivery }) => delivery as never));
+    const deliveries = members.map(({ delivery }) => delivery);
+    return this.#options.around(deliveries, async () => this.#options.handle(deliveries.map((delivery) => delivery as never)));
   }
 
   #answer(members: readonly WaitingMember[], result: unknown): void {
@@ -166,7 +169,10 @@ export class BatchCollector {
     for (const { resolve } of members) resolve(problem === undefined ? (result as Outcome) : this.#failed(problem));
   }
 
-  /** Each by its own. Those without one are retried; the others keep theirs, because their work may be done. */
+  /**
+   * Each by its own. Those without one are retried; the others keep theirs, because their work may be done. Where there are
+   * too many nobody knows whose they are, so all are retried.
+   */
   #answerEach(members: readonly WaitingMember[], outcomes: readonly unknown[]): void {
     const deliveries = members.length;
     if (outcomes.length !== deliveries) {
@@ -177,11 +183,13 @@ export class BatchCollector {
       });
     }
     for (const outcome of outcomes) containRejection(outcome);
-    const missing = `it returned ${outcomes.length} outcomes for ${deliveries} deliveries and none for this one; return one for all or one each`;
+    const returned = `it returned ${outcomes.length} outcomes for ${deliveries} deliveries`;
+    const rule = 'return one for all or one each';
     for (const [i, { resolve }] of members.entries()) {
       const outcome = outcomes[i];
-      if (isOutcome(outcome)) resolve(outcome);
-      else resolve(this.#failed(i < outcomes.length ? notAnOutcome(outcome) : missing));
+      if (outcomes.length > deliveries) resolve(this.#failed(`${returned}, and which are whose is unknown; ${rule}`));
+      else if (i >= outcomes.length) resolve(this.#failed(`${returned} and none for this one; ${rule}`));
+      else resolve(isOutcome(outcome) ? outcome : this.#failed(notAnOutcome(outcome)));
     }
   }
 

@@ -56,6 +56,8 @@ export class ConsumerLoop {
   readonly #connections = new Map<string, number>();
   readonly #receiveEnd = new AbortController();
   #draining = false;
+  /** What is still being settled goes back. */
+  #over = false;
   #onQuiet: (() => void) | undefined;
 
   constructor(options: ConsumerLoopOptions) {
@@ -77,6 +79,11 @@ export class ConsumerLoop {
   /** Deliveries kept in place with their payload. */
   get kept(): number {
     return this.#kept.size;
+  }
+
+  /** Keys (or partitions) with messages behind one that is not settled. */
+  get blockedKeys(): number {
+    return this.#lanes.blocked;
   }
 
   /** Deliveries that were given up and wait for a person. */
@@ -144,6 +151,7 @@ export class ConsumerLoop {
 
   /** Gives back what is still kept. Nothing runs or settles after this. */
   end(): void {
+    this.#over = true;
     for (const record of this.#kept.take(() => true)) this.#options.registry.giveBack(record);
   }
 
@@ -304,7 +312,7 @@ export class ConsumerLoop {
   /** Until its `dueMs`; in a drain what is to run again goes back instead. */
   #keep(record: DeliveryRecord, state: 'kept' | 'unsettled'): void {
     const { registry } = this.#options;
-    if (this.#draining && state === 'kept') return registry.giveBack(record);
+    if (this.#over || (this.#draining && state === 'kept')) return registry.giveBack(record);
     if (!this.isConnected(record.message)) {
       // It may be somebody else's by now: nothing is done for it before its copy has come.
       registry.sleep(record);

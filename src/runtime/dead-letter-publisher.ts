@@ -44,7 +44,7 @@ export class DeadLetterPublisher {
     pending: PendingSettlement,
   ): Promise<PublishFailure | undefined> {
     const topic = this.#options.plan.deadLetterTopic(record.originTopic);
-    pending.publishes ??= [this.#publishTo(topic, this.#message(record, settlement))];
+    pending.publishes ??= [this.#publishTo(topic, this.#message(record, settlement), pending)];
     const [letter] = pending.publishes;
     if (letter === undefined || letter.receipt !== undefined) return undefined;
     const failure = await this.#options.publishers.publishPlain(letter);
@@ -52,7 +52,11 @@ export class DeadLetterPublisher {
       failure === undefined ? undefined : `dead letters cannot be published to ${topic}: ${failure.error.message}`;
     if (failure === undefined) return undefined;
     if (!isClosed(failure.error)) this.#logFailure(record, settlement, pending, topic, failure);
-    return failure.kind === 'refused' ? this.#refused(record, settlement, pending, failure) : failure;
+    if (failure.kind !== 'refused') return failure;
+    const left = await this.#refused(record, settlement, pending, failure);
+    // Dealt with as the handler decided: nothing is kept for it.
+    if (left === undefined) this.#failing = undefined;
+    return left;
   }
 
   /** What the handler wants done with a dead letter that can never be published as it is. */
@@ -78,7 +82,7 @@ export class DeadLetterPublisher {
         logger.error('a refused dead letter is acknowledged, as "onDeadLetterRefused" decided', said);
         return undefined;
       }
-      const fallback = this.#publishTo(fullName(decision.fallbackTopic), message);
+      const fallback = this.#publishTo(fullName(decision.fallbackTopic), message, pending);
       const second = await publishers.publishPlain(fallback);
       if (second !== undefined) throw second.error;
       // Should the acknowledgement fail, a repeat finds this one published.
@@ -91,9 +95,10 @@ export class DeadLetterPublisher {
     }
   }
 
-  #publishTo(topic: string, message: EncodedMessage): PendingPublish {
+  #publishTo(topic: string, message: EncodedMessage, { observer }: PendingSettlement): PendingPublish {
     const initialSubscription = this.#options.plan.deadLetterSubscription;
-    return { topic, message, initialSubscription, sequenceId: undefined, receipt: undefined };
+    const fresh = { sequenceId: undefined, receipt: undefined };
+    return { kind: 'dead-letter', observer, topic, message, initialSubscription, ...fresh };
   }
 
   #logFailure(

@@ -3,6 +3,7 @@
 import { formatMessageId } from '../core/message-id.js';
 import { withoutPartition } from '../core/topic-name.js';
 import type { Timer } from '../ports/clock.js';
+import type { RunObserver } from '../ports/telemetry.js';
 import type { FailureHistory } from './failure-histories.js';
 import { NO_FAILURES } from './failure-histories.js';
 import type { ArrivedMessage } from './joined-subscription.js';
@@ -28,10 +29,18 @@ export class DeliveryRecord {
   timer: Timer | undefined;
   /** The broker refused its retry letter for good: from now on it waits here. */
   republishRefused = false;
+  /** When its last run started, epoch milliseconds. */
+  startedMs = 0;
+  /** Who observes that run, if anybody does. */
+  observer: RunObserver | undefined;
   /** When a kept one is due, epoch milliseconds. */
   dueMs = 0;
 
-  constructor(message: ArrivedMessage, history: FailureHistory) {
+  readonly #brokerCounts: boolean;
+
+  /** @param brokerCounts whether the broker's count tells of failures only. */
+  constructor(message: ArrivedMessage, history: FailureHistory, brokerCounts = true) {
+    this.#brokerCounts = brokerCounts;
     this.message = message;
     this.history = history;
     const { letter } = message;
@@ -58,7 +67,7 @@ export class DeliveryRecord {
   get attempt(): number {
     const { id, redeliveryCount } = this.message;
     const { failures, uncounted } = this.history;
-    const counted = id.batchSize > 1 ? 0 : redeliveryCount - uncounted;
+    const counted = !this.#brokerCounts || id.batchSize > 1 ? 0 : redeliveryCount - uncounted;
     return Math.max(counted, failures) + 1;
   }
 

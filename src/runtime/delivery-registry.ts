@@ -8,6 +8,7 @@ import { BatchEntry } from './batch-entry.js';
 import { DeliveryRecord } from './delivery-record.js';
 import { FailureHistories, NO_FAILURES, withUncounted } from './failure-histories.js';
 import type { ArrivedMessage } from './joined-subscription.js';
+import { LateCopies } from './late-copies.js';
 import { RecentlyAcknowledged } from './recently-acknowledged.js';
 import type { Sleeper } from './sleepers.js';
 import { Sleepers } from './sleepers.js';
@@ -35,6 +36,8 @@ export interface DeliveryRegistryOptions {
   readonly redeliver: (ids: readonly MessageId[]) => Promise<void>;
   /** Whether the connection that a message came over is still there. @default it always is */
   readonly isConnected?: ((message: ArrivedMessage) => boolean) | undefined;
+  /** False where other processes ask back what has not failed (ack timeout): the broker counts that too. @default true */
+  readonly brokerCounts?: boolean | undefined;
   /** Fewer ids are held than before: there may be room again. */
   readonly onReleased: () => void;
   /** A request for redelivery failed; it is made again. */
@@ -44,6 +47,7 @@ export interface DeliveryRegistryOptions {
 export class DeliveryRegistry {
   readonly histories = new FailureHistories();
   readonly #clock: Clock;
+  readonly #brokerCounts: boolean;
   readonly #isConnected: (message: ArrivedMessage) => boolean;
   readonly #acknowledged: RecentlyAcknowledged;
   readonly #tracker: NegativeAckTracker;
@@ -52,9 +56,11 @@ export class DeliveryRegistry {
   /** Batch entries none of whose messages is here; the oldest first. */
   readonly #quietBatches = new Set<BatchEntry>();
   readonly #sleepers = new Sleepers();
+  readonly #lateCopies = new LateCopies();
 
   constructor(options: DeliveryRegistryOptions) {
     this.#clock = options.clock;
+    this.#brokerCounts = options.brokerCounts ?? true;
     this.#isConnected = options.isConnected ?? (() => true);
     this.#acknowledged = new RecentlyAcknowledged(options.duplicateWindowMs);
     this.#tracker = new NegativeAckTracker({
@@ -71,6 +77,21 @@ export class DeliveryRegistry {
   /** Entries whose id waits here to be asked back. */
   get heldCount(): number {
     return this.#tracker.size;
+  }
+
+  /** When the oldest run going on now started, epoch milliseconds; undefined when none does. */
+  get oldestRunMs(): number | undefined {
+    let oldestMs = Infinity;
+    for (const record of this.#records())
+      if (record.state === 'running') oldestMs = Math.min(oldestMs, record.startedMs);
+    return oldestMs === Infinity ? undefined : oldestMs;
+  }
+
+  /** When the message that has been failing longest failed first, epoch milliseconds; undefined when none does. */
+  get oldestFailureMs(): number | undefined {
+    let oldestMs = this.histories.oldestFailureMs ?? Infinity;
+    for (const { history } of this.#records()) oldestMs = Math.min(oldestMs, history.firstFailureMs ?? Infinity);
+    return oldestMs === Infinity ? undefined : oldestMs;
   }
 
   admit(message: ArrivedMessage): Arrival {
@@ -95,6 +116,7 @@ export class DeliveryRegistry {
     }
     this.#live.delete(id);
     this.#acknowledged.add(id, this.#clock.now());
+    this.#lateCopies.ended(id);
   }
 
   /** Lets the payload go; only the id waits until `dueMs`, then the broker is asked for it. */
@@ -118,6 +140,7 @@ export class DeliveryRegistry {
   /** The broker is asked for what runs here although nothing failed: it counts that, the attempt must not. */
   askedBack(id: MessageId): void {
     const known = this.#live.get(id);
+    this.#lateCopies.expect(id, known === undefined && this.#acknowledged.has(id, this.#clock.now()));
     if (known instanceof BatchEntry) return; // Of a batch the broker's count is not used.
     if (known !== undefined) known.history = withUncounted(known.history);
   }
@@ -150,12 +173,11 @@ export class DeliveryRegistry {
 
   /** The broker sends everything unsettled of `topic` again: what has not started is dropped, held ids sleep. */
   connectionLost(topic: string): void {
-    for (const known of this.#live.values()) {
+    for (const known of this.#live.values())
       if (known instanceof BatchEntry) known.askWhenQuiet &&= known.id.topic !== topic;
-      const records = known instanceof BatchEntry ? [...known.records.values()] : [known];
-      for (const record of records)
-        if (record.state === 'waiting' && record.message.id.topic === topic) this.giveBack(record);
-    }
+    for (const record of [...this.#records()])
+      if (record.state === 'waiting' && record.message.id.topic === topic) this.giveBack(record);
+    this.#lateCopies.connectionLost(topic);
     for (const { id, dueMs } of this.#tracker.takeAll(topic)) {
       // Of a batch entry the due times stay in the BatchEntry.
       if (id.batchSize <= 1) this.#sleepers.add(id, { dueMs, kept: undefined });
@@ -174,13 +196,21 @@ export class DeliveryRegistry {
     this.#live.clear();
     this.#quietBatches.clear();
     this.#sleepers.clear();
+    this.#lateCopies.clear();
     this.#acknowledged.clear();
     this.histories.clear();
   }
 
+  /** Everything that is here with its payload. */
+  *#records(): Generator<DeliveryRecord> {
+    for (const known of this.#live.values())
+      if (known instanceof BatchEntry) yield* known.records.values();
+      else yield known;
+  }
+
   #admitUnknown(message: ArrivedMessage): Arrival {
     const { id } = message;
-    if (this.#acknowledged.has(id, this.#clock.now())) return COPY_OF_ACKNOWLEDGED;
+    if (this.#acknowledged.has(id, this.#clock.now()) || this.#lateCopies.has(id)) return COPY_OF_ACKNOWLEDGED;
     this.#answered(id);
     if (this.#tracker.isPending(id)) return COPY_OF_HELD;
     const sleeper = this.#sleepers.wake(id);
@@ -222,7 +252,7 @@ export class DeliveryRegistry {
   }
 
   #newRecord(message: ArrivedMessage, sleeper: Sleeper | undefined): DeliveryRecord {
-    const record = new DeliveryRecord(message, this.histories.get(message.id));
+    const record = new DeliveryRecord(message, this.histories.get(message.id), this.#brokerCounts);
     if (sleeper?.kept !== undefined) Object.assign(record, sleeper.kept, { dueMs: sleeper.dueMs });
     return record;
   }

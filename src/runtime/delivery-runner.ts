@@ -13,6 +13,7 @@ import type { HandlerPlan } from './handler-plan.js';
 import type { RecordedRuns } from './recorded-runs.js';
 import type { Disposition, Settler } from './settler.js';
 import { NOT_NOW } from './settler.js';
+import type { TelemetryHost } from './telemetry-host.js';
 
 /** After an error that no rule foresees: the message stays, and the log is not flooded. */
 const AFTER_FAULT_MS = 60_000;
@@ -26,6 +27,7 @@ export interface DeliveryRunnerOptions {
   readonly ackTimeouts: AckTimeoutTracker | undefined;
   /** Writes attempts down; undefined without an AttemptStore. */
   readonly recordedRuns: RecordedRuns | undefined;
+  readonly telemetry: TelemetryHost;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Called with what the handler said, before it is settled. */
@@ -34,9 +36,15 @@ export interface DeliveryRunnerOptions {
 
 export class DeliveryRunner {
   readonly #options: DeliveryRunnerOptions;
+  #lastRunMs: number | undefined;
 
   constructor(options: DeliveryRunnerOptions) {
     this.#options = options;
+  }
+
+  /** When the last run started, epoch milliseconds; undefined before the first. */
+  get lastRunMs(): number | undefined {
+    return this.#lastRunMs;
   }
 
   run(record: DeliveryRecord): Promise<Disposition> {
@@ -48,9 +56,9 @@ export class DeliveryRunner {
         : recordedRuns.run(
             record,
             () => this.#run(record),
-            (outcome) => this.#settle(record, outcome, this.#options.clock.now()),
+            (outcome) => this.#settleWithoutRun(record, outcome),
           );
-    return ending.catch((error: unknown) => this.#fault(error));
+    return ending.catch((error: unknown) => this.#fault(record, error));
   }
 
   /** Goes on with a settlement whose call failed. */
@@ -59,40 +67,46 @@ export class DeliveryRunner {
     record.state = 'running';
     const ending = settler.resume(record);
     const recorded = recordedRuns === undefined ? ending : recordedRuns.ending(record, ending);
-    return recorded.catch((error: unknown) => this.#fault(error));
+    return recorded.catch((error: unknown) => this.#fault(record, error));
   }
 
   #run(record: DeliveryRecord): Promise<Disposition> {
     const { dispatcher, ackTimeouts, clock, plan } = this.#options;
-    let startedMs = clock.now();
+    this.#lastRunMs = record.startedMs = clock.now();
     const watched = record.message;
     ackTimeouts?.add(watched);
     // While it waits for its batch it does not run yet.
     const onCollecting = (collecting: boolean): void => {
-      startedMs = clock.now();
+      record.startedMs = clock.now();
       if (collecting) ackTimeouts?.remove(watched.id);
       else ackTimeouts?.add(watched);
     };
     try {
       const outcome = dispatcher.run(record, plan.batch && onCollecting);
       if (outcome instanceof Promise) {
-        return outcome
-          .finally(() => ackTimeouts?.remove(watched.id))
-          .then((ended) => this.#settle(record, ended, startedMs));
+        return outcome.finally(() => ackTimeouts?.remove(watched.id)).then((ended) => this.#settle(record, ended));
       }
       ackTimeouts?.remove(watched.id);
-      return this.#settle(record, outcome, startedMs);
+      return this.#settle(record, outcome);
     } catch (error) {
       return Promise.reject(toError(error));
     }
   }
 
-  #settle(record: DeliveryRecord, result: RunResult, startedMs: number): Promise<Disposition> {
-    const { settler, onOutcome } = this.#options;
-    if (result === 'put-off') return Promise.resolve(NOT_NOW);
-    if (result === 'cut-short') return Promise.resolve(this.#cutShort(record));
+  #settle(record: DeliveryRecord, result: RunResult): Promise<Disposition> {
+    const { settler, onOutcome, telemetry } = this.#options;
+    if (result === 'put-off' || result === 'cut-short') {
+      telemetry.dropped(record.observer);
+      return Promise.resolve(result === 'put-off' ? NOT_NOW : this.#cutShort(record));
+    }
     onOutcome(record, result);
-    return settler.settle(record, result, startedMs);
+    return settler.settle(record, result);
+  }
+
+  #settleWithoutRun(record: DeliveryRecord, outcome: Outcome): Promise<Disposition> {
+    record.startedMs = this.#options.clock.now();
+    record.observer = undefined;
+    return this.#settle(record, outcome);
   }
 
   /** No outcome, no attempt spent: another process takes it. */
@@ -107,8 +121,9 @@ export class DeliveryRunner {
   }
 
   /** A bug of ours must cost time, not a message: it is kept and run again. */
-  #fault(error: unknown): Disposition {
-    const { logger, plan } = this.#options;
+  #fault(record: DeliveryRecord, error: unknown): Disposition {
+    const { logger, plan, telemetry } = this.#options;
+    telemetry.dropped(record.observer);
     logger.error('settling failed in a way it must not; the message is kept', {
       handler: plan.name,
       error: toError(error),

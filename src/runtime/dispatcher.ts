@@ -8,6 +8,7 @@ import type { Outcome } from '../core/outcome.js';
 import { retry, undecodable } from '../core/outcome.js';
 import type { Clock } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
+import { withCurrentDelivery } from '../system/current-delivery.js';
 import { BatchCollector } from './batch-collector.js';
 import type { Deadline } from './deadlines.js';
 import { Deadlines } from './deadlines.js';
@@ -18,6 +19,7 @@ import type { IdempotencyContext } from './idempotent.js';
 import { OutcomeRules } from './outcome-rules.js';
 import { Undecodable, isPromiseLike, readPayload } from './payload.js';
 import type { PluginHost } from './plugin-host.js';
+import type { TelemetryHost } from './telemetry-host.js';
 
 /**
  * How a run ended. `cut-short`: a drain ended it before its work was done. `put-off`: it was not to start after all. Neither is a
@@ -30,6 +32,9 @@ type SingleHandler = (delivery: Delivery) => Outcome | Promise<Outcome>;
 export interface DispatcherOptions {
   readonly plan: HandlerPlan;
   readonly plugins: PluginHost;
+  readonly telemetry: TelemetryHost;
+  /** Whether `currentDelivery()` is to work inside handlers. */
+  readonly currentDelivery: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
   /** What the handler's `idempotent` needs for one delivery. */
@@ -46,6 +51,7 @@ export class Dispatcher {
   readonly #idempotency: DispatcherOptions['idempotency'];
   readonly #logger: Logger;
   readonly #onAbandoned: (count: number) => void;
+  readonly #telemetry: TelemetryHost;
   readonly #run: (delivery: Delivery) => unknown;
   /** Undefined for a handler that takes one delivery. */
   readonly #batches: BatchCollector | undefined;
@@ -55,14 +61,18 @@ export class Dispatcher {
   #abandoned = 0;
 
   constructor(options: DispatcherOptions) {
-    const { plan, plugins, clock, logger, idempotency, onAbandoned } = options;
+    const { plan, plugins, telemetry, clock, logger, idempotency, onAbandoned } = options;
     this.#plan = plan;
     this.#rules = new OutcomeRules(plan);
     this.#idempotency = idempotency;
     this.#logger = logger;
     this.#onAbandoned = onAbandoned;
     this.#batches = newCollector(options);
-    this.#run = plugins.wrapHandler(handlerOf(plan, this.#batches));
+    this.#telemetry = telemetry;
+    const wrapped = plugins.wrapHandler(handlerOf(plan, this.#batches));
+    this.#run = options.currentDelivery
+      ? (delivery) => withCurrentDelivery(delivery, () => wrapped(delivery))
+      : wrapped;
     if (plan.timeoutMs === undefined) return;
     this.#timeouts = new Deadlines(clock, plan.timeoutMs);
     this.#abandonments = new Deadlines(clock, plan.abandonAfterMs);
@@ -75,9 +85,15 @@ export class Dispatcher {
   run(record: DeliveryRecord, onCollecting?: (collecting: boolean) => void): RunResult | Promise<RunResult> {
     const run = new HandlerRun();
     if (onCollecting !== undefined) run.whenCollecting(onCollecting);
+    // One that waits for its batch is observed when that starts.
+    const observer = this.#batches === undefined ? this.#telemetry.startRun(this.#plan, record) : undefined;
+    record.observer = observer;
     let result: unknown;
     try {
-      result = this.#readAndHandle(record, run);
+      result =
+        observer === undefined
+          ? this.#readAndHandle(record, run)
+          : this.#telemetry.within(observer, () => this.#readAndHandle(record, run));
       if (!isPromiseLike(result)) return this.#rules.ofResult(result);
     } catch (error) {
       return this.#rules.ofError(error);
@@ -120,7 +136,10 @@ export class Dispatcher {
   }
 
   #handle(record: DeliveryRecord, payload: unknown, run: HandlerRun): unknown {
-    if (payload instanceof Undecodable) return undecodable(payload.error);
+    if (payload instanceof Undecodable) {
+      if (this.#batches !== undefined) record.observer = this.#telemetry.startRun(this.#plan, record);
+      return undecodable(payload.error);
+    }
     // It was told to end while its payload was being read: there is nothing to interrupt.
     if (run.interruption !== undefined) throw run.interruption;
     run.begin();
@@ -128,15 +147,27 @@ export class Dispatcher {
     const { idempotent } = this.#plan;
     if (idempotent === undefined) return this.#run(delivery);
     // What the rules make of an error is recorded too.
-    return idempotent.around(delivery, () => this.#rules.of(() => this.#run(delivery)), this.#idempotency(record));
+    return idempotent.around(delivery, () => this.#workOf(delivery, run), this.#idempotency(record));
+  }
+
+  /** What may be recorded: of a run that was told to end only what it has done. */
+  async #workOf(delivery: Delivery, run: HandlerRun): Promise<Outcome> {
+    const outcome = await this.#rules.of(
+      () => this.#run(delivery),
+      () => run.interruption !== undefined,
+    );
+    if (run.interruption !== undefined && !isDone(run, outcome)) throw run.interruption;
+    return outcome;
   }
 
   async #finish(run: HandlerRun, result: PromiseLike<unknown>): Promise<RunResult> {
     this.#running.add(run);
-    const outcome = await this.#rules.of(() => result);
+    const outcome = await this.#rules.of(
+      () => result,
+      () => run.interruption !== undefined,
+    );
     this.#running.delete(run);
-    // Work that was done counts; anything else was only cut short.
-    const done = run.begun && (outcome.kind === 'success' || outcome.kind === 'skip');
+    const done = isDone(run, outcome);
     run.end();
     if (hasCode(run.interruption, 'DELIVERY_PUT_OFF')) return 'put-off';
     return hasCode(run.interruption, 'DRAIN_DEADLINE_PASSED') && !done ? 'cut-short' : outcome;
@@ -198,7 +229,8 @@ export class Dispatcher {
   }
 }
 
-function newCollector({ plan, mayStart, clock, logger }: DispatcherOptions): BatchCollector | undefined {
+function newCollector(options: DispatcherOptions): BatchCollector | undefined {
+  const { plan, telemetry, mayStart, clock, logger } = options;
   const { name, concurrency, batch: limits } = plan;
   if (limits === undefined) return undefined;
   const handle = plan.handle as BatchHandlerFunction<never>;
@@ -208,6 +240,12 @@ function newCollector({ plan, mayStart, clock, logger }: DispatcherOptions): Bat
     limits,
     concurrency,
     mayStart: (delivery) => mayStart(RunDelivery.partsOf(delivery).record),
+    around: (deliveries, run) => {
+      const records = deliveries.map((delivery) => RunDelivery.partsOf(delivery).record);
+      const runs = (): Promise<unknown> => telemetry.aroundBatch(plan, records, run);
+      // It belongs to many deliveries, not to the one whose arrival started it.
+      return options.currentDelivery ? withCurrentDelivery(undefined, runs) : runs();
+    },
     clock,
     logger,
   });
@@ -220,6 +258,11 @@ function handlerOf(plan: HandlerPlan, batches: BatchCollector | undefined): Sing
     const { record, run } = RunDelivery.partsOf(delivery);
     return batches.join({ delivery, run, payloadBytes: record.payloadBytes });
   };
+}
+
+/** Work that was done counts, however late; anything else of a run that was told to end was only cut short. */
+function isDone(run: HandlerRun, { kind }: Outcome): boolean {
+  return run.begun && (kind === 'success' || kind === 'skip');
 }
 
 function hasCode(error: Error | undefined, code: ErrorCode): boolean {

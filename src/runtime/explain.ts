@@ -9,6 +9,7 @@ import type { AttemptStore } from '../ports/attempt-store.js';
 import type { Capability } from '../ports/transport.js';
 import type { ExplanationFacts, HandlerExplanation } from './explanation.js';
 import { explainHandler } from './explanation.js';
+import { explanationText } from './explanation-text.js';
 import type { HandlerPlan } from './handler-plan.js';
 import { topicResolver } from './handler-plan.js';
 import type { Runtime } from './runtime.js';
@@ -47,7 +48,19 @@ export function explain(
 ): Explanation {
   const { plans, facts } = explained.get(target) ?? plansOf(target, options);
   const handlers = plans.map((plan) => explainHandler(plan, facts));
-  return { handlers, text: handlers.map(({ text }) => text).join('\n\n') };
+  return { handlers, text: textOf(handlers) };
+}
+
+/** Handlers whose crashes end alike say so once. */
+function textOf(handlers: readonly HandlerExplanation[]): string {
+  const told = new Map<string, string>();
+  const texts = handlers.map((explained) => {
+    const crashes = JSON.stringify(explained.crashes);
+    const same = told.get(crashes);
+    if (same === undefined) told.set(crashes, explained.handler);
+    return same === undefined ? explained.text : explanationText(explained, same);
+  });
+  return texts.join('\n\n');
 }
 
 interface Explained {

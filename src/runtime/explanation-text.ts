@@ -13,8 +13,11 @@ const STRATEGY_WORDS: Readonly<Record<RedeliveryStrategy, string>> = {
   republish: 'published again',
 };
 
-/** Several lines: what it is about, then each side of it under a name of its own. */
-export function explanationText(explained: Explained): string {
+/**
+ * Several lines: what it is about, then each side of it under a name of its own.
+ * @param crashesAs the handler that was told about before with the same consequences of a crash: they are not told again.
+ */
+export function explanationText(explained: Explained, crashesAs?: string): string {
   const { handler, subscription, type } = explained;
   const sections: readonly (readonly [name: string, lines: readonly string[]])[] = [
     ['from', explained.from],
@@ -33,8 +36,15 @@ export function explanationText(explained: Explained): string {
   const body = sections.flatMap(([name, lines]) =>
     lines.map((line, i) => `  ${(i === 0 ? name : '').padEnd(width)}${line}`),
   );
-  const crashes = explained.crashes.flatMap(({ stage, consequence }) => [`    ${stage}:`, `      ${consequence}`]);
-  return [handler, ...body, '  if the process dies', ...crashes].join('\n');
+  return [handler, ...body, ...crashLines(explained, crashesAs)].join('\n');
+}
+
+function crashLines({ crashes }: Explained, crashesAs: string | undefined): readonly string[] {
+  if (crashesAs !== undefined) return [`  if the process dies: as ${crashesAs} above`];
+  return [
+    '  if the process dies',
+    ...crashes.flatMap(({ stage, consequence }) => [`    ${stage}:`, `      ${consequence}`]),
+  ];
 }
 
 /** What the log says about a handler at start: how its delays wait, and what a person should know about them. */
@@ -64,7 +74,11 @@ function errorLines({ errorRules, outageRules }: Explained): readonly string[] {
   if (errorRules.length + outageRules.length === 0) return ['every error is retry'];
   return [
     ...(errorRules.length > 0 ? [`onError has rules for ${errorRules.join(', ')}`] : []),
-    ...outageRules.map(({ dependency, errors }) => `${dependency} is down: ${errors.join(', ')}`),
+    ...outageRules.map(({ dependency, errors }) =>
+      errors.length > 0
+        ? `${dependency} is down: ${errors.join(', ')}`
+        : `waits along while another handler finds ${dependency} down`,
+    ),
     'every other error is retry',
   ];
 }
@@ -136,13 +150,18 @@ function deferralsLine({ retryLetters, longestHoldMs }: Explained): string {
   return `kept in place; longer than ${durationText(longestHoldMs)}, published again to ${retryLetters.join(', ')}`;
 }
 
-function delayLine({ delayedDelivery }: Explained): string {
-  return delayedDelivery === 'client' ? 'kept in place until then' : 'kept by the broker until then';
+function delayLine({ delayedDelivery, type, ordering }: Explained): string {
+  const single = redeliversSingly(type);
+  if (delayedDelivery === 'client')
+    return single && ordering === 'none' ? 'held by id until then' : 'kept in place until then';
+  return single ? 'kept by the broker until then' : `not waited for: brokers deliver at once on ${type}`;
 }
 
-function limitLine({ maxHeld, retryLetters }: Explained): string {
+function limitLine({ maxHeld, retryLetters, delayedDelivery }: Explained): string {
   const beyond =
-    retryLetters.length === 0 ? 'the subscription pauses' : 'further waits are published again, however short';
+    retryLetters.length === 0 || delayedDelivery === 'client'
+      ? 'the subscription pauses'
+      : 'further waits are published again, however short';
   return `${counted(maxHeld, 'message')} waiting here; then ${beyond}`;
 }
 
@@ -156,9 +175,10 @@ function givenUpLines({ deadLetter, deadLetters, deadLetterSubscription, onDeadL
   const rule =
     typeof onDeadLetterRefused === 'object'
       ? `goes to ${onDeadLetterRefused.fallbackTopic}`
-      : { hold: 'is tried again, and its message stays', function: 'is decided by its onDeadLetterRefused' }[
-          onDeadLetterRefused
-        ];
+      : {
+          hold: 'is tried again, and its message stays',
+          function: 'is decided by its onDeadLetterRefused',
+        }[onDeadLetterRefused];
   return [`dead letter to ${deadLetters.join(', ')}, ${kept}`, `a dead letter that is refused for good ${rule}`];
 }
 

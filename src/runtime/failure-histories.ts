@@ -36,6 +36,13 @@ export class FailureHistories {
     if (this.#byMessage.size > 0) this.#byMessage.delete(keyOf(id));
   }
 
+  /** Epoch milliseconds of the earliest first failure of what is not settled; undefined when nothing has failed. */
+  get oldestFailureMs(): number | undefined {
+    let oldestMs = Infinity;
+    for (const { firstFailureMs = Infinity } of this.#byMessage.values()) oldestMs = Math.min(oldestMs, firstFailureMs);
+    return oldestMs === Infinity ? undefined : oldestMs;
+  }
+
   clear(): void {
     this.#byMessage.clear();
   }

@@ -67,7 +67,8 @@ export class FollowUps {
 
   async #pending(record: DeliveryRecord, outgoing: OutgoingMessage, index: number): Promise<PendingPublish> {
     const { topic, message } = await this.prepare(record, outgoing, index);
-    return { topic: topic.name, message, sequenceId: undefined, receipt: undefined };
+    const { observer } = record;
+    return { kind: 'message', observer, topic: topic.name, message, sequenceId: undefined, receipt: undefined };
   }
 
   /** @throws PulseworkError PUBLISH_REFUSED */

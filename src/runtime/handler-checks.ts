@@ -6,33 +6,61 @@ import type { HandlerDefinition, HandlerOptions } from '../core/handler-definiti
 import { HANDLER_OPTION_NAMES } from '../core/handler-definition.js';
 import { OptionChecker } from '../core/options.js';
 import { checkRedact } from '../core/redaction.js';
-import { checkRedeliveryPolicy } from '../core/redelivery-policy.js';
+import { backoffHint, checkRedeliveryPolicy } from '../core/redelivery-policy.js';
 import { DEAD_LETTER_CHOICES } from '../core/settlement.js';
 import { SUBSCRIPTION_TYPES, redeliversSingly } from '../core/subscription-spec.js';
 import { isTopic } from '../core/topic.js';
 import type { Transport } from '../ports/transport.js';
 import { MIN_ACK_TIMEOUT_MS } from '../redelivery/ack-timeout-tracker.js';
-import { Idempotency } from './idempotent.js';
+import { checkErrorRules, checkIdempotency, checkOutageRules, checkRefusalRule } from './handler-rule-checks.js';
+
+/** How a definition was made: by `defineHandler`, or by `@Subscribe` on a method. */
+export type HandlerPlace = 'function' | 'method';
+
+export interface HandlerCheckFacts {
+  readonly place: HandlerPlace;
+  readonly fullName: (name: string) => string;
+  readonly transport: Pick<Transport, 'name' | 'capabilities'>;
+}
+
+/** What is named where an option is misspelt: all that stands in the same braces. */
+const NAMES: Readonly<Record<HandlerPlace, readonly string[]>> = {
+  function: ['name', 'source', 'subscription', 'handle', 'batch', 'payload', 'codec', ...HANDLER_OPTION_NAMES],
+  method: ['subscription', 'batch', 'payload', 'codec', ...HANDLER_OPTION_NAMES],
+};
+
+const SOURCES = 'a topic(), a list of them, a topic name or { pattern }';
 
 /** All problems of `definition`, as sentences that start with the handler's name. */
 export function handlerProblems(
   definition: HandlerDefinition,
-  fullName: (name: string) => string,
-  transport: Pick<Transport, 'name' | 'capabilities'>,
+  { place, fullName, transport }: HandlerCheckFacts,
 ): readonly string[] {
-  const check = new OptionChecker(`handler ${JSON.stringify(definition.name)}`);
-  if (typeof definition.name !== 'string' || definition.name.trim() === '')
-    check.problem('"name" must be a text that is not empty');
-  if (typeof definition.subscription !== 'string' || definition.subscription.trim() === '') {
-    check.problem('it has no subscription name; give "subscription" to @Handler, @Subscribe or defineHandler');
-  }
+  const check = new OptionChecker(subjectOf(definition.name));
+  checkRequired(definition, place, check);
+  check.nonEmptyString('name', definition.name);
   check.function('handle', definition.handle);
-  checkSource(definition, fullName, transport, check);
+  if ((definition.source as unknown) !== undefined) checkSource(definition, fullName, transport, check);
   checkBatchOptions(definition.batch, check);
-  checkOptions(definition.options, check);
-  checkCombinations(definition.options, check);
-  checkTopicOptions(definition.options, fullName, check);
+  if (check.object('options', definition.options)) {
+    checkOptions(definition.options, place, check);
+    checkCombinations(definition.options, check);
+    checkTopicOptions(definition.options, fullName, check);
+    checkIdempotency(definition, check);
+  }
   return check.problems;
+}
+
+function subjectOf(name: unknown): string {
+  return typeof name === 'string' && name.trim() !== '' ? `handler ${JSON.stringify(name)}` : 'a handler without a name';
+}
+
+function checkRequired(definition: HandlerDefinition, place: HandlerPlace, check: OptionChecker): void {
+  const own = { name: 'a text that is not empty', handle: 'a function', subscription: "the subscription's name" };
+  check.required(definition, place === 'method' ? { source: SOURCES } : { source: SOURCES, ...own });
+  if (place === 'function') return check.nonEmptyString('subscription', definition.subscription);
+  if (typeof definition.subscription !== 'string' || definition.subscription.trim() === '')
+    check.problem('it has no subscription name; give "subscription" to @Handler or @Subscribe');
 }
 
 function checkSource(
@@ -49,9 +77,9 @@ function checkSource(
     if (topics.length === 0) check.problem('its list of topics is empty; name at least one');
     if (hasPayload)
       check.problem('"payload" and "codec" belong to topic(); they are for sources given by name or pattern');
-    for (const topic of topics) {
+    for (const [at, topic] of topics.entries()) {
       if (isTopic(topic)) checkTopicName(topic.name, fullName, check);
-      else check.problem(`a list of topics takes results of topic(), got ${describeValue(topic)}`);
+      else check.problem(`its list of topics takes results of topic(), item ${at} is ${describeValue(topic)}`);
     }
     return;
   }
@@ -59,9 +87,7 @@ function checkSource(
     if (transport.capabilities.has('pattern-subscriptions')) return;
     return check.problem(`the ${transport.name} transport cannot subscribe by pattern; list the topics`);
   }
-  check.problem(
-    `it has no topic; give a topic(), a list of them, a topic name or { pattern }, got ${describeValue(source)}`,
-  );
+  check.problem(`its source must be ${SOURCES}, got ${describeValue(source)}`);
 }
 
 function checkTopicName(name: string, fullName: (name: string) => string, check: OptionChecker): void {
@@ -72,8 +98,9 @@ function checkTopicName(name: string, fullName: (name: string) => string, check:
   }
 }
 
-function checkOptions(options: HandlerOptions, check: OptionChecker): void {
-  check.unknownOptions(options, [...HANDLER_OPTION_NAMES, 'subscription', 'batch']);
+function checkOptions(options: HandlerOptions, place: HandlerPlace, check: OptionChecker): void {
+  // `batch` has a sentence of its own.
+  check.unknownOptions(options, [...HANDLER_OPTION_NAMES, 'batch'], '', NAMES[place]);
   if ('batch' in options) check.problem('"batch" is an option of a method; move it from @Handler to its @Subscribe');
   check.oneOf('type', options.type, SUBSCRIPTION_TYPES);
   check.oneOf('initialPosition', options.initialPosition, ['earliest', 'latest']);
@@ -88,7 +115,7 @@ function checkOptions(options: HandlerOptions, check: OptionChecker): void {
   check.positiveInteger('maxLaneMessages', options.maxLaneMessages);
   check.nonEmptyString('deadLetterTopic', options.deadLetterTopic);
   check.durationMs('ackTimeoutMs', options.ackTimeoutMs, { minMs: MIN_ACK_TIMEOUT_MS });
-  check.function('ackTimeoutBackoff', options.ackTimeoutBackoff);
+  check.function('ackTimeoutBackoff', options.ackTimeoutBackoff, backoffHint(options.ackTimeoutBackoff));
   check.oneOf('delayedDelivery', options.delayedDelivery, ['client', 'broker', 'auto']);
   check.oneOf('deadLetter', options.deadLetter, DEAD_LETTER_CHOICES);
   if (options.deadLetterSubscription !== false)
@@ -98,41 +125,6 @@ function checkOptions(options: HandlerOptions, check: OptionChecker): void {
   checkRedact(options.redact, check);
   checkErrorRules(options.onError, check);
   checkOutageRules(options.outage, check);
-  if (options.idempotent !== undefined && !(options.idempotent instanceof Idempotency))
-    check.problem(`"idempotent" must be made by idempotent(), got ${describeValue(options.idempotent)}`);
-}
-
-function checkRefusalRule(rule: unknown, check: OptionChecker): void {
-  if (rule === undefined || rule === 'hold' || typeof rule === 'function') return;
-  const { fallbackTopic } = (typeof rule === 'object' && rule !== null ? rule : {}) as { fallbackTopic?: unknown };
-  if (typeof fallbackTopic === 'string' && fallbackTopic.trim() !== '') return;
-  check.problem(`"onDeadLetterRefused" must be "hold", { fallbackTopic } or a function, got ${describeValue(rule)}`);
-}
-
-function checkErrorRules(rules: unknown, check: OptionChecker): void {
-  if (rules === undefined) return;
-  if (!Array.isArray(rules))
-    return check.problem(`"onError" must be a list of on(ErrorClass, outcome), got ${describeValue(rules)}`);
-  for (const rule of rules as readonly unknown[]) {
-    const { errorClass, outcome } = (typeof rule === 'object' && rule !== null ? rule : {}) as Record<string, unknown>;
-    if (isErrorClass(errorClass) && typeof outcome === 'function') continue;
-    check.problem(`"onError" takes results of on(ErrorClass, outcome), got ${describeValue(rule)}`);
-  }
-}
-
-function checkOutageRules(rules: unknown, check: OptionChecker): void {
-  if (rules === undefined) return;
-  if (!Array.isArray(rules))
-    return check.problem(`"outage" must be a list of { dependency, errors }, got ${describeValue(rules)}`);
-  for (const rule of rules as readonly unknown[]) {
-    if (!check.object('outage', rule)) continue;
-    check.unknownOptions(rule, ['dependency', 'errors', 'retryAfterMs'], 'outage.');
-    check.nonEmptyString('outage.dependency', rule['dependency'] ?? null);
-    check.durationMs('outage.retryAfterMs', rule['retryAfterMs']);
-    const errors: unknown = rule['errors'];
-    if (!Array.isArray(errors) || errors.length === 0 || !errors.every(isErrorClass))
-      check.problem(`"outage.errors" must be a list of error classes, got ${describeValue(errors)}`);
-  }
 }
 
 /** What the broker or the runtime could not honour together: refused, never quietly weakened. */
@@ -184,14 +176,8 @@ function checkTopicOptions(options: HandlerOptions, fullName: (name: string) => 
   if (publishes === undefined) return;
   if (!Array.isArray(publishes))
     return check.problem(`"publishes" must be a list of topics, got ${describeValue(publishes)}`);
-  for (const topic of publishes as readonly unknown[]) {
+  for (const [at, topic] of (publishes as readonly unknown[]).entries()) {
     if (isTopic(topic)) checkTopicName(topic.name, fullName, check);
-    else check.problem(`"publishes" takes results of topic(), got ${describeValue(topic)}`);
+    else check.problem(`"publishes" takes results of topic(), item ${at} is ${describeValue(topic)}`);
   }
-}
-
-function isErrorClass(value: unknown): boolean {
-  if (typeof value !== 'function') return false;
-  const prototype: unknown = (value as { prototype?: unknown }).prototype;
-  return prototype === Error.prototype || prototype instanceof Error;
 }

@@ -11,8 +11,9 @@ import { PulseworkError, describeValue } from '../core/errors.js';
 import { withoutAbsent } from '../core/options.js';
 import { isTopic } from '../core/topic.js';
 
-/** A handler class as a resolver gets it, so that `new handlerClass()` compiles. A container may bind an abstract one. */
-export type ResolvableClass = new (...args: never[]) => object;
+/** A handler class as a resolver gets it, so that `new handlerClass(bank)` compiles. A container may bind an abstract one. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- nobody knows what the constructor takes but who calls it
+export type ResolvableClass = new (...args: any[]) => object;
 
 /** Gives the instance of a handler class: a function, or an object that also wants to know about the end. */
 export type HandlerResolver =
@@ -31,10 +32,11 @@ export interface ClassHandlers {
   bind(instance: object): void;
 }
 
-/** What a class's decorators left, or the problems that keep it from being used. */
+/** What a class's decorators left, or the problems that keep it from being used. @param at its place in the list of handlers. */
 export function readHandlerClass(
   handlerClass: unknown,
   hasResolver: boolean,
+  at: number,
 ): {
   readonly handlers: ClassHandlers | undefined;
   readonly problems: readonly string[];
@@ -42,7 +44,7 @@ export function readHandlerClass(
   if (typeof handlerClass !== 'function') {
     const hint = typeof handlerClass === 'object' ? '; pass the class and make its instance in "resolve"' : '';
     return failed(
-      `"handlers" takes handler classes and results of defineHandler(), got ${describeValue(handlerClass)}${hint}`,
+      `"handlers" takes handler classes and results of defineHandler(), item ${at} is ${describeValue(handlerClass)}${hint}`,
     );
   }
   const name = handlerClass.name;
@@ -61,7 +63,7 @@ export function readHandlerClass(
     return failed(`class ${name}: the options of @Subscribe on ${String(odd.method)} must be an object`);
   if (handlerClass.length > 0 && !hasResolver) {
     return failed(
-      `class ${name}: its constructor takes ${handlerClass.length} arguments; make it in "resolve", e.g. inversifyResolver(container)`,
+      `class ${name}: its constructor takes ${argumentsText(handlerClass.length)}; make it in "resolve", e.g. (C) => new C(...) or inversifyResolver(container)`,
     );
   }
   if (left.methods.length === 0) return failed(`class ${name}: @Handler is there but no method has @Subscribe`);
@@ -76,6 +78,10 @@ export function resolverOf(resolver: HandlerResolver | undefined): {
   const resolve = typeof resolver === 'object' ? resolver.resolve.bind(resolver) : (resolver ?? ((c) => new c()));
   const close = typeof resolver === 'object' ? resolver.close?.bind(resolver) : undefined;
   return { resolve: (handlerClass) => resolve(handlerClass as ResolvableClass), close: async () => close?.() };
+}
+
+function argumentsText(count: number): string {
+  return count === 1 ? '1 argument' : `${count} arguments`;
 }
 
 function failed(problem: string): { readonly handlers: undefined; readonly problems: readonly string[] } {

@@ -28,6 +28,9 @@ export interface PayloadReader {
   readonly schema: StandardSchemaV1 | undefined;
 }
 
+/** `errors` is empty where the rule has none. */
+export type PlannedOutage = OutageRule & { readonly errors: NonNullable<OutageRule['errors']> };
+
 export interface HandlerPlan {
   readonly name: string;
   readonly spec: SubscriptionSpec;
@@ -46,7 +49,7 @@ export interface HandlerPlan {
   readonly timeoutMs: number | undefined;
   readonly abandonAfterMs: number;
   readonly onError: readonly ErrorRule[];
-  readonly outage: readonly OutageRule[];
+  readonly outage: readonly PlannedOutage[];
   readonly idempotent: Idempotency | undefined;
   /** Full names of the topics this handler may send to; undefined: anywhere. */
   readonly publishes: ReadonlySet<string> | undefined;
@@ -137,7 +140,7 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     timeoutMs,
     abandonAfterMs,
     onError: options.onError,
-    outage: options.outage,
+    outage: options.outage.map((rule: OutageRule) => ({ ...rule, errors: rule.errors ?? [] })),
     idempotent: idempotent instanceof Idempotency ? idempotent : undefined,
     publishes: options.publishes && new Set(options.publishes.map((topic) => fullName(topic.name))),
     deadLetter: options.deadLetter,
@@ -160,7 +163,11 @@ function readersOf(
   fullName: PlanContext['fullName'],
 ): Map<string, PayloadReader> {
   const readers = new Map<string, PayloadReader>();
-  if (typeof source === 'string') readers.set(fullName(source), { codec: codec ?? jsonCodec, schema: payload });
+  if (typeof source === 'string')
+    readers.set(fullName(source), {
+      codec: codec ?? jsonCodec,
+      schema: payload,
+    });
   const topics = isTopic(source) ? [source] : Array.isArray(source) ? source : [];
   for (const topic of topics.filter(isTopic))
     readers.set(fullName(topic.name), { codec: topic.codec, schema: topic.schema });
@@ -205,11 +212,23 @@ export function checkNames(plans: readonly HandlerPlan[], check: OptionChecker):
   }
 }
 
-/** Two handlers on one topic and subscription would share its messages by chance. */
+/**
+ * Two handlers on one topic and subscription would share its messages by chance, and two on one retry letter topic would each
+ * run what the other one put there.
+ */
 export function checkConflicts(plans: readonly HandlerPlan[], check: OptionChecker): void {
   const taken = new Map<string, string>();
-  for (const { name, spec } of plans) {
-    for (const topic of spec.topics) {
+  const retried = new Map<string, string>();
+  for (const { name, spec, retry } of plans) {
+    for (const topic of retry?.spec.topics ?? []) {
+      const other = retried.get(topic);
+      if (other === undefined) retried.set(topic, name);
+      else
+        check.problem(
+          `handlers ${JSON.stringify(other)} and ${JSON.stringify(name)} both use retry letter topic ${topic}; give each its own "retryTopic"`,
+        );
+    }
+    for (const topic of new Set([...spec.topics, ...(retry?.spec.topics ?? [])])) {
       const key = `${topic} ${spec.subscription}`;
       const other = taken.get(key);
       if (other === undefined) taken.set(key, name);

@@ -4,11 +4,14 @@
 import { PulseworkError, describeValue, isRefusedForGood, toError } from '../core/errors.js';
 import type { Delivery } from '../core/delivery.js';
 import type { OutgoingMessage } from '../core/message.js';
+import type { PayloadOf } from '../core/handler-definition.js';
 import { OptionChecker, seconds } from '../core/options.js';
 import type { Outcome } from '../core/outcome.js';
 import { defer, isOutcome, outcomeProblem, publishRefused, success } from '../core/outcome.js';
 import type { FinalOutcome, PreparedMessage } from '../core/recorded-outcome.js';
 import { isFinal, outcomeOf, recordedOutcome } from '../core/recorded-outcome.js';
+import type { Topic } from '../core/topic.js';
+import { isTopic } from '../core/topic.js';
 import type { Clock, Timer } from '../ports/clock.js';
 import type { ClaimAnswer, IdempotencyStore } from '../ports/idempotency-store.js';
 import type { Logger } from '../ports/logger.js';
@@ -16,11 +19,14 @@ import type { PortCalls } from './port-calls.js';
 
 export interface IdempotentOptions<P = unknown> {
   /**
-   * What makes two messages the same piece of work, e.g. `(order) => order.payload.id`. 1 to 1,024 characters. It need be
+   * What makes two messages the same piece of work, e.g. `({ payload }) => payload.id`. 1 to 1,024 characters. It need be
    * unique only within `scope`.
    */
   readonly key: (delivery: Delivery<P>) => string;
-  /** Where claims and outcomes are kept: shared by all processes that may get the same key. */
+  /**
+   * Where claims and outcomes are kept: shared by all processes that may get the same key. `memoryIdempotencyStore()` is for
+   * one process, and forgets at its end.
+   */
   readonly store: IdempotencyStore;
   /** How long an outcome is remembered, milliseconds: a repeat that comes later is worked on again. */
   readonly ttlMs: number;
@@ -56,28 +62,68 @@ const MAX_KEY_LENGTH = 1_024;
 /** Claims of this process, so that no two have the same owner even where random numbers are played. */
 let claims = 0;
 
-/** @throws ConfigurationError naming every problem. */
-export function idempotent<P = unknown>(options: IdempotentOptions<P>): Idempotency<P> {
+/** What `idempotent()` takes first for the sake of the payload's type: the source of its handler. */
+type TopicSource = Topic<never> | readonly Topic<never>[];
+
+/**
+ * For a handler of this topic, or of these topics: `key` gets deliveries of their payloads. The handler's source must be the same.
+ * @throws ConfigurationError naming every problem.
+ */
+export function idempotent<const S extends TopicSource>(
+  source: S,
+  options: IdempotentOptions<PayloadOf<S>>,
+): Idempotency<PayloadOf<S>>;
+/** For a handler of any source; the payload is `unknown` unless `P` or the parameter of `key` says what it is. */
+export function idempotent<P = unknown>(options: IdempotentOptions<P>): Idempotency<P>;
+export function idempotent<P>(
+  first: TopicSource | IdempotentOptions<P>,
+  second?: IdempotentOptions<P>,
+): Idempotency<P> {
+  const source = isTopicSource(first) ? first : undefined;
+  const options = (source === undefined ? first : second) as IdempotentOptions<P>;
   const check = new OptionChecker('idempotent');
-  if (check.object('options', options)) {
-    const { key, store, ttlMs, leaseMs, scope } = options as Partial<IdempotentOptions<P>>;
-    check.unknownOptions(options, ['key', 'store', 'ttlMs', 'leaseMs', 'scope']);
-    check.function('key', key ?? null);
-    check.methods('store', store ?? null, ['claim', 'renew', 'record', 'release'], 'e.g. memoryIdempotencyStore()');
-    check.durationMs('ttlMs', ttlMs ?? null, { minMs: 1 });
-    check.durationMs('leaseMs', leaseMs, { minMs: MIN_LEASE_MS });
-    check.nonEmptyString('scope', scope);
-  }
+  if (source === undefined && second !== undefined)
+    check.problem(`it takes a topic or a list of topics before the options, got ${describeValue(first)}`);
+  else checkIdempotentOptions(options, check);
   check.throwIfAny();
-  return new Idempotency(options);
+  return new Idempotency(options, source);
+}
+
+function checkIdempotentOptions(options: unknown, check: OptionChecker): void {
+  if (!check.object('options', options, '{ key, store, ttlMs }')) return;
+  const { key, store, ttlMs, leaseMs, scope } = options;
+  check.required(options, {
+    key: 'a function from a delivery to a text',
+    store: 'an idempotency store such as memoryIdempotencyStore()',
+    ttlMs: 'a duration in milliseconds',
+  });
+  check.unknownOptions(options, ['key', 'store', 'ttlMs', 'leaseMs', 'scope']);
+  check.function('key', key);
+  check.methods('store', store, ['claim', 'renew', 'record', 'release'], 'e.g. memoryIdempotencyStore()');
+  check.durationMs('ttlMs', ttlMs, { minMs: 1 });
+  check.durationMs('leaseMs', leaseMs, { minMs: MIN_LEASE_MS });
+  check.nonEmptyString('scope', scope);
+}
+
+function isTopicSource(value: unknown): value is TopicSource {
+  return isTopic(value) || (Array.isArray(value) && value.every(isTopic));
 }
 
 /** Made by `idempotent()`; what it does is the runtime's to call. */
 export class Idempotency<P = unknown> {
   readonly #options: IdempotentOptions<P>;
+  readonly #source: TopicSource | undefined;
 
-  constructor(options: IdempotentOptions<P>) {
+  /** @param source what `key` was written for; undefined: any. */
+  constructor(options: IdempotentOptions<P>, source?: TopicSource) {
     this.#options = options;
+    this.#source = source;
+  }
+
+  /** Names of the topics that `key` was written for; undefined: any. */
+  get topics(): readonly string[] | undefined {
+    if (this.#source === undefined) return undefined;
+    return topicsOf(this.#source).map(({ name }) => name);
   }
 
   /**
@@ -206,7 +252,13 @@ class ClaimedKey {
   }
 
   #renewLater(): void {
+    const { signal } = this.#delivery;
     this.#ended = false;
+    if (signal.aborted) return;
+    // A run that was told to end and does not must not keep its key, nor the process, for long.
+    signal.addEventListener('abort', () => this.#timer?.cancel(), {
+      once: true,
+    });
     this.#timer = this.#context.clock.setTimer(this.#lease().leaseMs / 3, () => void this.#renew());
   }
 
@@ -248,6 +300,10 @@ class ClaimedKey {
 function newOwner({ processName, clock, random }: IdempotencyContext): string {
   claims += 1;
   return `${processName}/${clock.now()}/${claims}/${random().toString(36).slice(2)}`;
+}
+
+function topicsOf(source: TopicSource): readonly Topic<never>[] {
+  return isTopic(source) ? [source] : source;
 }
 
 function invalidKey(rule: string, cause?: unknown): PulseworkError {

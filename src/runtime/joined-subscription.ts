@@ -112,6 +112,12 @@ export class JoinedSubscription implements Subscription {
     for (const { subscription } of this.#sides()) subscription.resume();
   }
 
+  /** Of both: what was published again is not done. */
+  backlog(): number | undefined {
+    const [own, letters] = [this.#own, this.#letters].map(({ subscription }) => subscription.backlog?.());
+    return own === undefined || letters === undefined ? undefined : own + letters;
+  }
+
   /** Of the handler's own topics: what was published again has left them. */
   seek(to: Parameters<Subscription['seek']>[0]): Promise<void> {
     return this.#own.subscription.seek(to);

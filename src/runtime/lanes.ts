@@ -23,6 +23,13 @@ export class Lanes {
     return this.#fullLanes > 0;
   }
 
+  /** Lanes with messages waiting behind their head. */
+  get blocked(): number {
+    let blocked = 0;
+    for (const { length } of this.#lanes.values()) if (length > 0) blocked++;
+    return blocked;
+  }
+
   /** Payload bytes of everything that waits behind a head. */
   get waitingBytes(): number {
     return this.#waitingBytes;

@@ -58,8 +58,21 @@ export class Outage implements DependencyWatcher {
   /** A kept `record` found `dependency` down. The first to find it is the probe, while it is kept here. */
   found(dependency: string, record: DeliveryRecord): void {
     if (record.state !== 'kept') return this.end(record);
+    const { dependencies, pauses } = this.#options;
     this.#needed.add(dependency);
-    if (this.#options.dependencies.wentDown(dependency, this)) this.#probes.set(dependency, record);
+    dependencies.watch(dependency, this);
+    // Where nothing may run it would never find out; another delivery will.
+    if (!pauses.stopsRuns && dependencies.wentDown(dependency, this)) this.#probes.set(dependency, record);
+    // Another subscription may probe it already.
+    this.dependenciesChanged();
+  }
+
+  /** Nothing runs here for now: what it probed is for another subscription to find out. */
+  handOver(): void {
+    for (const dependency of this.#probes.keys()) {
+      this.#probes.delete(dependency);
+      this.#options.dependencies.cameBack(dependency, this);
+    }
   }
 
   /** A run ended with `outcome`: a probe's tells whether its dependency is back. */

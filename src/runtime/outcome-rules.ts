@@ -37,12 +37,15 @@ export class OutcomeRules {
     }
   }
 
-  /** Of what `run` returns, throws or rejects with. */
-  async of(run: () => unknown): Promise<Outcome> {
+  /**
+   * Of what `run` returns, throws or rejects with.
+   * @param isCutShort whether the run was told to end: then its error says only that, and no rule is for it.
+   */
+  async of(run: () => unknown, isCutShort: () => boolean): Promise<Outcome> {
     try {
       return this.ofResult(await run());
     } catch (error) {
-      return this.ofError(error);
+      return isCutShort() ? retry(toError(error)) : this.ofError(error);
     }
   }
 

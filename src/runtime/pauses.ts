@@ -1,12 +1,7 @@
 // Why a subscription takes no new messages: any number of reasons at a time, each visible. The transport is told when
 // the first comes and when the last has gone.
 import type { Logger } from '../ports/logger.js';
-
-/**
- * `operator`: asked for. `outage`: a dependency is down. `held-full`: as many deliveries wait as may. `lane-full`: one
- * key has as many waiting as may. `abandoned-runs`: more handlers than `concurrency` did not end in time.
- */
-export type PauseReason = 'operator' | 'outage' | 'held-full' | 'lane-full' | 'abandoned-runs';
+import type { PauseReason } from '../ports/runtime-view.js';
 
 export class Pauses {
   readonly #reasons = new Set<PauseReason>();

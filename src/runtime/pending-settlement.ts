@@ -4,6 +4,7 @@ import type { EncodedMessage } from '../core/message.js';
 import type { MessageId } from '../core/message-id.js';
 import type { Outcome } from '../core/outcome.js';
 import type { Settlement } from '../core/settlement.js';
+import type { PublishKind, RunObserver } from '../ports/telemetry.js';
 import type { Publisher } from '../ports/transport.js';
 
 export interface PendingSettlement {
@@ -11,6 +12,8 @@ export interface PendingSettlement {
   readonly settlement: Settlement;
   /** When the run started, for the report. */
   readonly startedMs: number;
+  /** Who observes the run, if anybody does. */
+  readonly observer: RunObserver | undefined;
   /** What is to be published before the acknowledgement; undefined until it is encoded. */
   publishes: PendingPublish[] | undefined;
   /** The broker refused the dead letter for good: a drain does not wait for it. */
@@ -20,6 +23,9 @@ export interface PendingSettlement {
 }
 
 export interface PendingPublish {
+  readonly kind: PublishKind;
+  /** Who observes the run that it follows from. */
+  readonly observer: RunObserver | undefined;
   /** Full topic name. */
   readonly topic: string;
   readonly message: EncodedMessage;

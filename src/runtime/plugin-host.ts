@@ -4,6 +4,7 @@ import type { Delivery } from '../core/delivery.js';
 import type { Outcome } from '../core/outcome.js';
 import type { Logger } from '../ports/logger.js';
 import type { Plugin, PublishRequest } from '../ports/plugin.js';
+import type { RuntimeControl } from '../ports/runtime-view.js';
 import type { SettlementReport } from '../ports/telemetry.js';
 
 type Run = (delivery: Delivery) => Outcome | Promise<Outcome>;
@@ -43,7 +44,12 @@ export class PluginHost {
       return async (delivery) => {
         const next = new NextCall(plugin, 'aroundHandler', () => inner(delivery));
         try {
-          return await around(delivery, () => next.run());
+          return await around(delivery, () => {
+            const outcome = next.run();
+            // A plugin that does not wait for it must not end the process by its rejection.
+            containRejection(outcome);
+            return outcome;
+          });
         } finally {
           next.end();
         }
@@ -67,9 +73,9 @@ export class PluginHost {
   }
 
   /** @throws what the first failing `onStart` threw: a runtime must not run without a plugin it was given. */
-  async start(): Promise<void> {
+  async start(runtime: RuntimeControl): Promise<void> {
     for (const plugin of this.#plugins) {
-      await plugin.onStart?.();
+      await plugin.onStart?.(runtime);
       this.#started.push(plugin);
     }
   }

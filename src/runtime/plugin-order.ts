@@ -54,11 +54,11 @@ export function orderPlugins(plugins: readonly Plugin[]): {
 }
 
 /** What is wrong with one plugin by itself. State of its own is its business; a misspelt hook would never be called. */
-function shapeProblems(plugin: unknown): readonly string[] {
+function shapeProblems(plugin: unknown, at: number): readonly string[] {
   if (typeof plugin !== 'object' || plugin === null)
-    return [`"plugins" takes plugin objects, got ${describeValue(plugin)}`];
+    return [`"plugins" takes plugin objects, item ${at} is ${describeValue(plugin)}`];
   const { name, after, ...rest } = plugin as Partial<Plugin>;
-  if (typeof name !== 'string' || name === '') return ['a plugin needs a "name"'];
+  if (typeof name !== 'string' || name === '') return [`item ${at} of "plugins" needs a "name"`];
   const check = new OptionChecker(`plugin ${JSON.stringify(name)}`);
   const hookLike = Object.keys(rest).filter((key) => /^(on|around)[A-Z]/.test(key));
   check.unknownOptions(Object.fromEntries(hookLike.map((key) => [key, true])), HOOKS);

@@ -7,6 +7,7 @@ import { withDeliverAt } from './delayed-delivery.js';
 import type { PendingPublish } from './pending-settlement.js';
 import type { PluginHost } from './plugin-host.js';
 import type { PortCalls } from './port-calls.js';
+import type { TelemetryHost } from './telemetry-host.js';
 
 /** `passing`: the same call may succeed later. `refused`: it never will. `own-code`: a plugin or a schema threw. */
 export interface PublishFailure {
@@ -14,16 +15,24 @@ export interface PublishFailure {
   readonly error: Error;
 }
 
+export interface PublishersParts {
+  readonly calls: PortCalls;
+  readonly plugins: PluginHost;
+  readonly telemetry: TelemetryHost;
+}
+
 export class Publishers {
   readonly #transport: Transport;
   readonly #calls: PortCalls;
   readonly #plugins: PluginHost;
+  readonly #telemetry: TelemetryHost;
   readonly #open = new Map<string, Promise<Publisher>>();
 
-  constructor(transport: Transport, calls: PortCalls, plugins: PluginHost) {
+  constructor(transport: Transport, parts: PublishersParts) {
     this.#transport = transport;
-    this.#calls = calls;
-    this.#plugins = plugins;
+    this.#calls = parts.calls;
+    this.#plugins = parts.plugins;
+    this.#telemetry = parts.telemetry;
   }
 
   /**
@@ -90,14 +99,18 @@ export class Publishers {
     const publisher = await opening;
     if (publish.by !== publisher) Object.assign(publish, { by: publisher, sequenceId: undefined });
     const sequenceId = (publish.sequenceId ??= publisher.nextSequenceId());
+    const observed = this.#telemetry.startPublish({ kind: publish.kind, topic, message, run: publish.observer });
+    const sent = observed === undefined ? message : { ...message, properties: observed.properties };
     try {
       publish.receipt = await this.#calls.run(`publishing to ${topic}`, () =>
-        publisher.publish(withDeliverAt(message, this.#transport.capabilities), sequenceId),
+        publisher.publish(withDeliverAt(sent, this.#transport.capabilities), sequenceId),
       );
     } catch (error) {
+      this.#telemetry.failed(observed, toError(error));
       if (isClosed(error) && this.#open.get(key) === opening) this.#open.delete(key);
       throw error;
     }
+    this.#telemetry.published(observed, publish.receipt);
   }
 
   /**

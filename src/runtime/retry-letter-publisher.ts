@@ -28,6 +28,8 @@ export class RetryLetterPublisher {
     if (retry === undefined) throw new Error(`handler ${this.#plan.name} has no retry letter topic`);
     pending.publishes ??= [
       {
+        kind: 'retry-letter',
+        observer: pending.observer,
         topic: retry.topicFor(record.originTopic),
         message: this.#letter(record, settlement),
         sequenceId: undefined,

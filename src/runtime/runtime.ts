@@ -2,6 +2,7 @@
 import { ConfigurationError, PulseworkError, toError } from '../core/errors.js';
 import { OptionChecker } from '../core/options.js';
 import type { Topic } from '../core/topic.js';
+import type { RuntimeControl, SubscriptionHealth } from '../ports/runtime-view.js';
 import type { Subscription } from '../ports/transport.js';
 import { explain, explainable } from './explain.js';
 import { startReport } from './explanation-text.js';
@@ -17,8 +18,9 @@ import { Publishers } from './publishers.js';
 import type { RuntimeOptions } from './runtime-options.js';
 import type { StartPlan } from './start-checks.js';
 import { planStart } from './start-checks.js';
-import type { SubscriptionHandle, SubscriptionHealth } from './subscription-handle.js';
+import type { SubscriptionHandle } from './subscription-handle.js';
 import { SubscriptionRunner } from './subscription-runner.js';
+import { TelemetryHost } from './telemetry-host.js';
 import type { TopicPublisher } from './topic-publisher.js';
 import { topicPublisher } from './topic-publisher.js';
 import type { TopologyEntry } from './topology.js';
@@ -49,11 +51,14 @@ export class Runtime {
   readonly #lifecycle = new Lifecycle();
   readonly #calls: PortCalls;
   readonly #plugins: PluginHost;
+  readonly #telemetry: TelemetryHost;
   readonly #publishers: Publishers;
   readonly #dependencies = new Dependencies();
   readonly #runners: SubscriptionRunner[] = [];
   #settleClosed!: { resolve: () => void; reject: (error: Error) => void };
   #draining: Promise<DrainReport> | undefined;
+  /** Ends the wait of a drain under way. */
+  #hurry: (() => void) | undefined;
   #fatal: Error | undefined;
 
   private constructor(plan: StartPlan, resolver: HandlerResolver | undefined) {
@@ -63,7 +68,9 @@ export class Runtime {
     this.#resolver = resolverOf(resolver);
     this.#calls = new PortCalls(clock, callTimeoutMs);
     this.#plugins = new PluginHost(plan.plugins, logger);
-    this.#publishers = new Publishers(transport, this.#calls, this.#plugins);
+    this.#telemetry = new TelemetryHost(plan.options.telemetry, logger);
+    const parts = { calls: this.#calls, plugins: this.#plugins, telemetry: this.#telemetry };
+    this.#publishers = new Publishers(transport, parts);
     this.closed = new Promise((resolve, reject) => (this.#settleClosed = { resolve, reject }));
     // Nobody has to watch `closed`; the failure is logged too.
     this.closed.catch(() => undefined);
@@ -120,9 +127,11 @@ export class Runtime {
     return (this.#draining = this.#drain(options.deadlineMs ?? this.#plan.options.drainDeadlineMs));
   }
 
-  /** Drains without waiting: running handlers are interrupted at once. */
+  /** Drains without waiting: running handlers are interrupted at once, also when a drain is under way already. */
   close(): Promise<DrainReport> {
-    return this.drain({ deadlineMs: 0 });
+    if (this.#draining === undefined) return this.drain({ deadlineMs: 0 });
+    this.#hurry?.();
+    return this.#draining;
   }
 
   async #start(): Promise<void> {
@@ -131,7 +140,9 @@ export class Runtime {
       await this.#bindClasses();
       await this.#openAttemptStore();
       for (const plan of this.#plan.plans) await this.#open(plan);
-      await this.#plugins.start();
+      const control = this.#control();
+      this.#telemetry.start(control);
+      await this.#plugins.start(control);
     } catch (error) {
       await this.#closeAll();
       this.#lifecycle.move('failed');
@@ -179,7 +190,12 @@ export class Runtime {
     let opening: Promise<Subscription> | undefined;
     try {
       const subscription = await this.#calls.run(`opening ${what}`, () => (opening = openSubscription(plan, options)));
-      const parts = { plugins: this.#plugins, publishers: this.#publishers, calls: this.#calls };
+      const parts = {
+        plugins: this.#plugins,
+        telemetry: this.#telemetry,
+        publishers: this.#publishers,
+        calls: this.#calls,
+      };
       const shared = { options, ...parts, dependencies: this.#dependencies, fullName };
       this.#runners.push(
         new SubscriptionRunner(plan, subscription, { ...shared, onFatal: (error) => this.#stopFor(plan.name, error) }),
@@ -189,6 +205,19 @@ export class Runtime {
       void opening?.then((late) => late.close()).catch(() => undefined);
       throw startFailed(`handler ${JSON.stringify(plan.name)} cannot start: ${what}`, error);
     }
+  }
+
+  /** What plugins and telemetry get. */
+  #control(): RuntimeControl {
+    const { clock, logger, transport } = this.#plan.options;
+    return {
+      clock,
+      logger,
+      transport: transport.name,
+      health: () => this.health(),
+      drain: () => this.drain(),
+      close: () => this.close(),
+    };
   }
 
   #stopFor(handler: string, error: Error): void {
@@ -201,6 +230,7 @@ export class Runtime {
   async #drain(deadlineMs: number): Promise<DrainReport> {
     const { logger } = this.#plan.options;
     logger.info('runtime drains', { deadlineMs });
+    this.#telemetry.drain();
     const quiet = Promise.all([this.#plugins.drain(), ...this.#runners.map((runner) => runner.drain())]);
     const complete = await this.#within(quiet, deadlineMs);
     if (!complete) {
@@ -228,13 +258,16 @@ export class Runtime {
 
   /** Whether `work` ends within `limitMs`. */
   async #within(work: Promise<unknown>, limitMs: number): Promise<boolean> {
-    if (limitMs === Infinity) return work.then(() => true);
+    const { clock } = this.#plan.options;
     return new Promise((resolve) => {
-      const timer = this.#plan.options.clock.setTimer(limitMs, () => resolve(false));
-      void work.then(() => {
-        timer.cancel();
-        resolve(true);
-      });
+      const ended = (inTime: boolean): void => {
+        timer?.cancel();
+        this.#hurry = undefined;
+        resolve(inTime);
+      };
+      const timer = limitMs === Infinity ? undefined : clock.setTimer(limitMs, () => ended(false));
+      this.#hurry = () => ended(false);
+      void work.then(() => ended(true));
     });
   }
 
@@ -255,6 +288,7 @@ export class Runtime {
       );
     await this.#closing('resolver', () => this.#calls.run('closing the resolver', () => this.#resolver.close()));
     await this.#closing('plugins', () => this.#calls.run('closing the plugins', () => this.#plugins.close()));
+    this.#telemetry.close();
     this.#calls.close();
   }
 

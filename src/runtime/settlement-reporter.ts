@@ -1,21 +1,22 @@
 // Tells log, telemetry and plugins of each settlement: one structured line, one report. What observers throw is
 // contained: watching a message must not change what happens to it.
-import { PulseworkError, containRejection, toError } from '../core/errors.js';
+import { PulseworkError } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
 import { formatMessageId } from '../core/message-id.js';
 import type { Failure, Outcome } from '../core/outcome.js';
 import type { Clock } from '../ports/clock.js';
 import type { LogFields, Logger } from '../ports/logger.js';
-import type { SettlementReport, Telemetry } from '../ports/telemetry.js';
+import type { RunObserver, SettlementReport } from '../ports/telemetry.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan } from './handler-plan.js';
 import type { PendingSettlement } from './pending-settlement.js';
 import type { PluginHost } from './plugin-host.js';
+import type { TelemetryHost } from './telemetry-host.js';
 
 export interface SettlementReporterOptions {
   readonly plan: HandlerPlan;
   readonly plugins: PluginHost;
-  readonly telemetry: Telemetry | undefined;
+  readonly telemetry: TelemetryHost;
   readonly logger: Logger;
   readonly clock: Clock;
 }
@@ -31,22 +32,20 @@ export class SettlementReporter {
     const { plugins, telemetry, logger } = this.#options;
     const level = levelOf(pending);
     const logged = logger.isEnabled?.(level) ?? true;
-    if (!logged && telemetry === undefined && !plugins.observesSettlements) return;
+    const { observer } = pending;
+    const observed = observer !== undefined || telemetry.observesSettlements || plugins.observesSettlements;
+    if (!logged && !observed) return;
     const report = this.#report(record, pending);
-    if (logged) this.#log(level, report);
+    if (logged) this.#log(level, report, pending);
     plugins.settled(report);
-    const failed = (error: Error): void => logger.error('telemetry failed', { hook: 'onSettled', error });
-    try {
-      containRejection(telemetry?.onSettled(report), failed);
-    } catch (error) {
-      failed(toError(error));
-    }
+    telemetry.settled(observer, report);
   }
 
   /** A call to the broker failed. @param delayMs when it is made again; undefined: it is not. */
-  callFailed(call: string, id: MessageId, error: Error, delayMs: number | undefined): void {
+  callFailed(call: string, id: MessageId, error: Error, delayMs: number | undefined, observer?: RunObserver): void {
     const { logger, plan } = this.#options;
-    logger.warn(`${call} failed`, { handler: plan.name, messageId: formatMessageId(id), againInMs: delayMs, error });
+    const fields = { handler: plan.name, messageId: formatMessageId(id), againInMs: delayMs, error };
+    logger.warn(`${call} failed`, { ...fields, ...observer?.logFields });
   }
 
   policyFailed(record: DeliveryRecord, error: Error): void {
@@ -80,7 +79,7 @@ export class SettlementReporter {
     };
   }
 
-  #log(level: Level, report: SettlementReport): void {
+  #log(level: Level, report: SettlementReport, { observer }: PendingSettlement): void {
     // Keys and properties are the users' data: they go to observers, not into every log line.
     const { failure, id, key, properties, ...rest } = report;
     const fields: LogFields = {
@@ -88,6 +87,7 @@ export class SettlementReporter {
       messageId: formatMessageId(id),
       reason: failure?.reason,
       error: failure?.error,
+      ...observer?.logFields,
     };
     this.#options.logger[level](LINES[report.settlement], fields);
   }
@@ -111,7 +111,13 @@ function levelOf({ settlement: { kind }, outcome }: PendingSettlement): Level {
   return kind === 'acknowledge' ? 'debug' : 'error';
 }
 
-const PROGRAM_FAULTS: readonly unknown[] = ['HANDLER_RETURNED_NO_OUTCOME', 'POLICY_FAILED', 'HANDLER_TIMED_OUT'];
+const PROGRAM_FAULTS: readonly unknown[] = [
+  'HANDLER_RETURNED_NO_OUTCOME',
+  'POLICY_FAILED',
+  'HANDLER_TIMED_OUT',
+  // A follow-up that its schema, the broker or `publishes` refuses is refused again the next time.
+  'PUBLISH_REFUSED',
+];
 
 function isProgramFault(error: Error | undefined): boolean {
   if (error instanceof PulseworkError) return PROGRAM_FAULTS.includes(error.code);

@@ -22,6 +22,7 @@ import type { PortCalls } from './port-calls.js';
 import type { PublishFailure } from './publishers.js';
 import type { RetryLetterPublisher } from './retry-letter-publisher.js';
 import type { SettlementReporter } from './settlement-reporter.js';
+import type { TelemetryHost } from './telemetry-host.js';
 
 /**
  * What is left to do for the record. `settled`, `held`, `republished` and `left` need nothing more here. `keep`: run it again in
@@ -32,7 +33,11 @@ export type Disposition =
   /** This copy is done; its letter carries `attempts` on. */
   | { readonly kind: 'republished'; readonly attempts: number }
   | { readonly kind: 'left'; readonly fatal: Error | undefined }
-  | { readonly kind: 'keep'; readonly delayMs: number; readonly outage: string | undefined }
+  | {
+      readonly kind: 'keep';
+      readonly delayMs: number;
+      readonly outage: string | undefined;
+    }
   | { readonly kind: 'again'; readonly delayMs: number };
 
 /** It did not run, though its turn had come: a drain gives it back, a lost connection lets it sleep, a pause keeps it. */
@@ -56,6 +61,7 @@ export interface SettlerOptions {
   readonly retryLetters: RetryLetterPublisher;
   readonly calls: PortCalls;
   readonly reporter: SettlementReporter;
+  readonly telemetry: TelemetryHost;
   readonly clock: Clock;
   readonly random: () => number;
   /** Whether as many deliveries wait here as may. */
@@ -70,9 +76,10 @@ export class Settler {
   }
 
   /** Settles a run that ended with `outcome`. Never rejects. */
-  settle(record: DeliveryRecord, outcome: Outcome, startedMs: number): Promise<Disposition> {
+  settle(record: DeliveryRecord, outcome: Outcome): Promise<Disposition> {
     const settlement = this.#decide(record, outcome);
-    const pending = { outcome, settlement, startedMs, publishes: undefined, refused: false, failures: 0 };
+    const { startedMs, observer } = record;
+    const pending = { outcome, settlement, startedMs, observer, publishes: undefined, refused: false, failures: 0 };
     // What most deliveries are, without a step in between.
     const plain = settlement.kind === 'acknowledge' && settlement.messages.length === 0;
     return plain ? this.#acknowledge(record, pending) : this.#perform(record, pending);
@@ -91,7 +98,7 @@ export class Settler {
     const outcome = defer(delayMs, 'the runtime drains');
     const facts = { strategy: 'republish', delayMs, spendsAttempt: false, outage: undefined } as const;
     const settlement = { kind: 'redeliver', ...facts, failure: outcome.failure } as const;
-    const fresh = { publishes: undefined, refused: false, failures: 0 };
+    const fresh = { observer: undefined, publishes: undefined, refused: false, failures: 0 };
     const pending = { outcome, settlement, startedMs: clock.now(), ...fresh };
     const disposition = await this.#republish(record, pending, settlement);
     if (disposition.kind !== 'republished') registry.giveBack(record);
@@ -158,13 +165,16 @@ export class Settler {
 
   /** The last step of every settlement that ends a message's life. */
   async #acknowledge(record: DeliveryRecord, pending: PendingSettlement): Promise<Disposition> {
-    const { calls, subscription, registry, reporter } = this.#options;
+    const { calls, subscription, registry, reporter, telemetry } = this.#options;
     const { id } = record.message;
+    const observed = telemetry.startAcknowledge(pending.observer);
     try {
       await calls.run('acknowledging', () => subscription.acknowledge([id]));
     } catch (error) {
+      telemetry.failed(observed, toError(error));
       return this.#again(record, pending, 'acknowledging', toError(error), REPEAT_BACKOFF);
     }
+    telemetry.done(observed);
     registry.settled(record);
     reporter.settled(record, pending);
     return SETTLED;
@@ -210,8 +220,9 @@ export class Settler {
 
   #redeliver(record: DeliveryRecord, pending: PendingSettlement, settlement: Redeliver): Disposition {
     const { registry, clock, reporter } = this.#options;
-    const delayMs =
-      settlement.outage === undefined ? settlement.delayMs : probeDelayMs(settlement.delayMs, record.probes);
+    // Nothing ends a row of waits that spend no attempt: without any time between them it would spin.
+    const leastMs = settlement.spendsAttempt ? settlement.delayMs : Math.max(settlement.delayMs, 1);
+    const delayMs = settlement.outage === undefined ? leastMs : probeDelayMs(leastMs, record.probes);
     reporter.settled(record, { ...pending, settlement: { ...settlement, delayMs } });
     if (settlement.spendsAttempt) record.history = afterFailure(record.history, record.attempt, clock.now());
     record.probes = settlement.outage === undefined ? 0 : record.probes + 1;
@@ -234,7 +245,7 @@ export class Settler {
   ): Promise<Disposition> | Disposition {
     if (failure.kind === 'passing') return this.#again(record, pending, 'publishing', failure.error, REPEAT_BACKOFF);
     const outcome = failure.kind === 'refused' ? publishRefused(failure.error) : retry(failure.error);
-    return this.settle(record, outcome, pending.startedMs);
+    return this.settle(record, outcome);
   }
 
   /** Keeps what was reached. A subscription that is closed has given the message back already. */
@@ -245,15 +256,17 @@ export class Settler {
     error: Error,
     backoff: typeof REPEAT_BACKOFF,
   ): Disposition {
-    const { registry, reporter, random, calls } = this.#options;
+    const { registry, reporter, telemetry, random, calls } = this.#options;
     if (calls.closed || (call === 'acknowledging' && isClosed(error))) {
+      telemetry.dropped(pending.observer);
       registry.giveBack(record);
       return GIVEN_BACK;
     }
     const delayMs = backoff(pending.failures, random);
     pending.failures += 1;
     record.pending = pending;
-    reporter.callFailed(call, record.message.id, error, delayMs);
+    telemetry.settlementFailed(pending.observer, call, error);
+    reporter.callFailed(call, record.message.id, error, delayMs, pending.observer);
     return { kind: 'again', delayMs };
   }
 }

@@ -26,10 +26,10 @@ export interface StartPlan {
 /** @throws ConfigurationError with every problem found. */
 export function planStart(given: RuntimeOptions): StartPlan {
   const ownProblems = runtimeOptionProblems(given);
-  if (typeof (given as unknown) !== 'object') throw new ConfigurationError(ownProblems);
+  if (typeof (given as unknown) !== 'object' || (given as unknown) === null) throw new ConfigurationError(ownProblems);
   const { handlers, transport, plugins = [], topics } = given as Partial<RuntimeOptions>;
   // With these unusable there is nothing to check handlers and plugins with.
-  const usable = Array.isArray(handlers) && Array.isArray(plugins) && typeof transport === 'object';
+  const usable = Array.isArray(handlers) && Array.isArray(plugins) && typeof transport === 'object' && (transport as unknown) !== null;
   if (!usable || (topics !== undefined && typeof topics !== 'function')) throw new ConfigurationError(ownProblems);
   const options = resolveRuntimeOptions(given);
   const problems = [...ownProblems];
@@ -61,9 +61,11 @@ export function planHandlers(
 ): Pick<StartPlan, 'plans' | 'classes'> & { readonly problems: readonly string[] } {
   const problems: string[] = [];
   const { definitions, classes } = collectHandlers(handlers, hasResolver, problems);
+  const methods = new Set(classes.flatMap((handlers) => handlers.definitions));
   const plans: HandlerPlan[] = [];
   for (const definition of definitions) {
-    const own = handlerProblems(definition, context.fullName, transport);
+    const place = methods.has(definition) ? 'method' : 'function';
+    const own = handlerProblems(definition, { place, fullName: context.fullName, transport });
     problems.push(...own);
     // One with problems has no plan; the others are still checked against each other.
     if (own.length === 0) plans.push(planHandler(definition, { ...context, capabilities: transport.capabilities }));
@@ -79,12 +81,12 @@ function collectHandlers(
 ): { definitions: HandlerDefinition[]; classes: ClassHandlers[] } {
   const definitions: HandlerDefinition[] = [];
   const classes: ClassHandlers[] = [];
-  for (const handler of handlers) {
+  for (const [at, handler] of handlers.entries()) {
     if (isDefinition(handler)) {
       definitions.push(handler);
       continue;
     }
-    const read = readHandlerClass(handler, hasResolver);
+    const read = readHandlerClass(handler, hasResolver, at);
     problems.push(...read.problems);
     if (read.handlers === undefined) continue;
     classes.push(read.handlers);

@@ -1,5 +1,7 @@
 // One handler on one open subscription: wires the parts of a message's journey and owns their end.
 import { isClosed } from '../core/errors.js';
+import type { Clock } from '../ports/clock.js';
+import type { SubscriptionHealth } from '../ports/runtime-view.js';
 import type { Subscription } from '../ports/transport.js';
 import { AckTimeoutTracker } from '../redelivery/ack-timeout-tracker.js';
 import { ConsumerLoop } from './consumer-loop.js';
@@ -20,12 +22,13 @@ import { RetryLetterPublisher } from './retry-letter-publisher.js';
 import type { ResolvedRuntimeOptions } from './runtime-options.js';
 import { SettlementReporter } from './settlement-reporter.js';
 import { Settler } from './settler.js';
-import type { SubscriptionHealth } from './subscription-handle.js';
+import type { TelemetryHost } from './telemetry-host.js';
 
 /** What all subscriptions of a runtime share. */
 export interface RunnerContext {
   readonly options: ResolvedRuntimeOptions;
   readonly plugins: PluginHost;
+  readonly telemetry: TelemetryHost;
   readonly publishers: Publishers;
   readonly calls: PortCalls;
   readonly dependencies: Dependencies;
@@ -41,17 +44,20 @@ export class SubscriptionRunner {
   readonly #dispatcher: Dispatcher;
   readonly #deadLetters: DeadLetterPublisher;
   readonly #outage: Outage;
+  readonly #runner: DeliveryRunner;
+  readonly #clock: Clock;
   readonly #loop: ConsumerLoop;
   readonly #calls: PortCalls;
   readonly #ackTimeouts: AckTimeoutTracker | undefined;
   #drained: Promise<void> | undefined;
 
   constructor(plan: HandlerPlan, subscription: Subscription, context: RunnerContext) {
-    const { options, plugins, publishers, calls, dependencies, fullName, onFatal } = context;
+    const { options, plugins, telemetry, publishers, calls, dependencies, fullName, onFatal } = context;
     const { clock, logger, environment, duplicateWindowMs } = options;
     this.plan = plan;
     this.#subscription = subscription;
     this.#calls = calls;
+    this.#clock = clock;
     this.pauses = new Pauses(plan.name, logger, subscription);
     this.#outage = new Outage({
       pauses: this.pauses,
@@ -63,6 +69,7 @@ export class SubscriptionRunner {
     this.#registry = new DeliveryRegistry({
       clock,
       duplicateWindowMs,
+      brokerCounts: plan.ackTimeoutMs === undefined,
       isConnected: (message) => this.#loop.isConnected(message),
       redeliver: (ids) => this.#redeliver(ids),
       onReleased: () => this.#loop.pump(),
@@ -79,6 +86,8 @@ export class SubscriptionRunner {
     this.#dispatcher = new Dispatcher({
       plan,
       plugins,
+      telemetry,
+      currentDelivery: options.currentDelivery,
       clock,
       logger,
       idempotency: (record) => ({ ...shared, prepare: (message, index) => followUps.prepare(record, message, index) }),
@@ -90,7 +99,7 @@ export class SubscriptionRunner {
     this.#ackTimeouts = this.#newAckTimeouts(context);
     const { attemptStore: store } = options;
     const registry = this.#registry;
-    const runner = new DeliveryRunner({
+    this.#runner = new DeliveryRunner({
       plan,
       registry,
       dispatcher: this.#dispatcher,
@@ -99,11 +108,12 @@ export class SubscriptionRunner {
       recordedRuns:
         store &&
         new RecordedRuns({ store, plan, calls, clock, logger, mayStart: (record) => this.#loop.mayStart(record) }),
+      telemetry,
       clock,
       logger,
       onOutcome: (record, outcome) => this.#outage.probed(record, outcome),
     });
-    const parts = { registry, runner, pauses: this.pauses, outage: this.#outage };
+    const parts = { registry, runner: this.#runner, pauses: this.pauses, outage: this.#outage };
     this.#loop = new ConsumerLoop({ plan, subscription, ...parts, settler, clock, logger, onFatal });
   }
 
@@ -112,7 +122,7 @@ export class SubscriptionRunner {
   }
 
   pause(): void {
-    this.pauses.set('operator', true);
+    if (this.pauses.set('operator', true)) this.#outage.handOver();
   }
 
   resume(): void {
@@ -132,8 +142,14 @@ export class SubscriptionRunner {
       pausedBy,
       dependenciesDown: this.#outage.down,
       running: this.#loop.running,
+      oldestRunMs: this.#since(this.#registry.oldestRunMs),
+      lastDeliveryMs: this.#runner.lastRunMs,
       held: this.#registry.heldCount,
+      oldestFailureMs: this.#since(this.#registry.oldestFailureMs),
       kept: this.#loop.kept,
+      blocked: this.#loop.blocked,
+      blockedKeys: this.#loop.blockedKeys,
+      backlog: this.#subscription.backlog?.(),
     };
   }
 
@@ -164,8 +180,9 @@ export class SubscriptionRunner {
     return new DeadLetterPublisher({ ...shared, maxMessageBytes: transport.maxMessageBytes });
   }
 
-  #newSettler({ options, plugins, publishers, calls }: RunnerContext, followUps: FollowUps): Settler {
-    const { clock, logger, environment, telemetry } = options;
+  #newSettler(context: RunnerContext, followUps: FollowUps): Settler {
+    const { options, plugins, telemetry, publishers, calls } = context;
+    const { clock, logger, environment } = options;
     const { plan } = this;
     return new Settler({
       plan,
@@ -176,6 +193,7 @@ export class SubscriptionRunner {
       retryLetters: new RetryLetterPublisher(plan, publishers, clock),
       calls,
       reporter: new SettlementReporter({ plan, plugins, telemetry, logger, clock }),
+      telemetry,
       clock,
       random: environment.random,
       heldFull: () => this.#loop.full,
@@ -200,8 +218,16 @@ export class SubscriptionRunner {
         await this.#redeliver(ids);
         for (const id of ids) this.#registry.askedBack(id);
       },
-      onRequestFailed: (error) => logger.warn('asking for redelivery failed; it is asked again', { handler, error }),
-      onBackoffFailed: (error) => logger.error('the ack timeout backoff failed; nothing was added', { handler, error }),
+      onRequestFailed: (error) =>
+        logger.warn('asking for redelivery failed; it is asked again', {
+          handler,
+          error,
+        }),
+      onBackoffFailed: (error) =>
+        logger.error('the ack timeout backoff failed; nothing was added', {
+          handler,
+          error,
+        }),
     });
   }
 
@@ -214,6 +240,10 @@ export class SubscriptionRunner {
     }
   }
 
+  #since(momentMs: number | undefined): number | undefined {
+    return momentMs === undefined ? undefined : this.#clock.now() - momentMs;
+  }
+
   #degradedBy(): string | undefined {
     if (this.#loop.ended) return 'the subscription ended by itself; nothing more is received';
     if (this.pauses.has('abandoned-runs')) return 'more handlers than "concurrency" did not end in time';
@@ -224,6 +254,8 @@ export class SubscriptionRunner {
 
   /** More handlers that did not end than may run at a time: taking more would only add to them. */
   #abandoned(count: number): void {
-    if (this.pauses.set('abandoned-runs', count > this.plan.concurrency)) this.#loop.pump();
+    if (!this.pauses.set('abandoned-runs', count > this.plan.concurrency)) return;
+    if (this.pauses.has('abandoned-runs')) this.#outage.handOver();
+    this.#loop.pump();
   }
 }

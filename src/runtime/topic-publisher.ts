@@ -34,7 +34,14 @@ export function topicPublisher<In>(
     async publish(payload, options) {
       parts.requireOpen();
       const message = await encodeMessage(topic.message(payload, options), parts.clock);
-      const pending: PendingPublish = { topic: name, message, sequenceId: undefined, receipt: undefined };
+      const pending: PendingPublish = {
+        kind: 'message',
+        observer: undefined,
+        topic: name,
+        message,
+        sequenceId: undefined,
+        receipt: undefined,
+      };
       const failure = await parts.publishers.publishAll([pending]);
       if (failure?.kind === 'refused' && !isRefusal(failure.error)) throw refused(name, failure.error);
       if (failure !== undefined) throw failure.error;

@@ -1,9 +1,10 @@
 // A world for scenario tests: one embedded broker on virtual time, runtimes on it, and what they left behind.
 import type { ReceivedMessage } from '../../src/core/message.js';
 import type { LogFields, Logger, Runtime, RuntimeOptions, SettlementReport } from '../../src/index.js';
+import { expect, onTestFinished } from 'vitest';
 import { Runtime as PulseworkRuntime } from '../../src/index.js';
 import { EmbeddedBroker, embedded } from '../../src/embedded.js';
-import { FakeClock } from '../../src/testing.js';
+import { FakeClock, RecordingTelemetry } from '../../src/testing.js';
 import { readTopic } from '../../src/testing/read-topic.js';
 
 export interface LogLine {
@@ -16,9 +17,14 @@ export class World {
   readonly clock = new FakeClock();
   readonly broker = new EmbeddedBroker({ clock: this.clock });
   readonly log: LogLine[] = [];
-  readonly reports: SettlementReport[] = [];
+  readonly telemetry = new RecordingTelemetry();
+  readonly reports: readonly SettlementReport[] = this.telemetry.reports;
   readonly #runtimes: Runtime[] = [];
   #readers = 0;
+
+  constructor() {
+    onTestFinished(() => expect(this.telemetry.problems).toEqual([]));
+  }
 
   get logger(): Logger {
     const at =
@@ -34,7 +40,7 @@ export class World {
       clock: this.clock,
       logger: this.logger,
       random: () => 0.5,
-      telemetry: { onSettled: (report) => void this.reports.push(report) },
+      telemetry: this.telemetry,
       ...options,
     });
     this.#runtimes.push(runtime);

@@ -1,9 +1,21 @@
 // Compile-time promises of defineHandler(): the same as those of decorators, without any.
 /* eslint-disable @typescript-eslint/no-unused-vars -- parameters are there for their types */
-import { defineHandler, exponentialBackoff, jsonCodec, on, poison, retry, success, textCodec } from 'pulsework';
+import {
+  defineHandler,
+  exponentialBackoff,
+  idempotent,
+  jsonCodec,
+  memoryIdempotencyStore,
+  minutes,
+  on,
+  poison,
+  retry,
+  success,
+  textCodec,
+} from 'pulsework';
 import type { Delivery, HandlerDefinition, Outcome } from 'pulsework';
 import { expectTypeOf } from 'vitest';
-import { orders, shipments, unchecked, valibotShipment, zodOrder } from './topics.js';
+import { images, orders, shipments, unchecked, valibotShipment, zodOrder } from './topics.js';
 
 type Order = { id: string; cents: number };
 type Shipment = { parcel: string; sentAt: Date };
@@ -67,11 +79,56 @@ export const handlers: readonly HandlerDefinition[] = [
     source: { pattern: /^logs-/ },
     codec: textCodec,
     handle: (delivery) => {
+      expectTypeOf(delivery).toEqualTypeOf<Delivery<string>>();
+      return success();
+    },
+  }),
+  defineHandler({
+    ...named,
+    source: 'orders',
+    codec: jsonCodec,
+    handle: (delivery) => {
       expectTypeOf(delivery).toEqualTypeOf<Delivery>();
       return success();
     },
   }),
+  defineHandler({
+    ...named,
+    source: images,
+    handle: (delivery) => {
+      expectTypeOf(delivery).toEqualTypeOf<Delivery<Uint8Array>>();
+      return success();
+    },
+  }),
 ];
+
+// The key of idempotent() gets the payload of the topic that it is made for.
+const store = memoryIdempotencyStore();
+const once = { store, ttlMs: minutes(60) };
+defineHandler({
+  ...named,
+  source: orders,
+  idempotent: idempotent(orders, {
+    ...once,
+    key: ({ payload }) => {
+      expectTypeOf(payload).toEqualTypeOf<Order>();
+      return payload.id;
+    },
+  }),
+  handle: () => success(),
+});
+idempotent([orders, shipments], { ...once, key: ({ payload }) => ('id' in payload ? payload.id : payload.parcel) });
+idempotent<Order>({ ...once, key: ({ payload }) => payload.id });
+idempotent({ ...once, key: (order: Delivery<Order>) => order.payload.id });
+idempotent({ ...once, key: ({ key }) => key ?? '' });
+// @ts-expect-error another topic's payload
+idempotent(shipments, { ...once, key: ({ payload }) => payload.id });
+// @ts-expect-error nothing is known of the payload
+idempotent({ ...once, key: ({ payload }) => payload.id });
+// @ts-expect-error a key is a text
+idempotent(orders, { ...once, key: ({ payload }) => payload.cents });
+// @ts-expect-error without a store
+idempotent(orders, { key: ({ payload }) => payload.id, ttlMs: 1 });
 
 // What a handler may be: sync or async, with or without its parameter, for a wider payload than the source's.
 defineHandler({ ...named, source: orders, handle: () => success() });

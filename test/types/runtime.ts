@@ -19,6 +19,9 @@ export const runtimes: readonly Promise<Runtime>[] = [
     namespace: 'acme/prod',
   }),
   Runtime.start({ transport, handlers: [Billing], resolve: () => new Billing('shop') }),
+  // A resolver gets classes whose constructors may take anything: `new` compiles, and what it makes is an object.
+  Runtime.start({ transport, handlers: [Billing], resolve: (HandlerClass) => new HandlerClass('shop', 5) }),
+  Runtime.start({ transport, handlers: [Billing], resolve: { resolve: async (HandlerClass) => new HandlerClass() } }),
   Runtime.start({ transport, handlers: [Abstract], resolve: async (handlerClass: HandlerClass) => handlerClass }),
   Runtime.start({ transport, handlers: [], resolve: undefined, namespace: undefined }),
 ];
@@ -27,6 +30,8 @@ export const runtimes: readonly Promise<Runtime>[] = [
 void Runtime.start({ transport, handlers: [new Billing('shop')] });
 // @ts-expect-error a function that is not defined as a handler
 void Runtime.start({ transport, handlers: [() => success()] });
+// @ts-expect-error a resolver gives an instance
+void Runtime.start({ transport, handlers: [Billing], resolve: () => 'shop' });
 // @ts-expect-error without a transport
 void Runtime.start({ handlers: [definition] });
 // @ts-expect-error a container is not a resolver

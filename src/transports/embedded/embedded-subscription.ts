@@ -77,6 +77,13 @@ export class EmbeddedSubscription implements Subscription {
     this.#grantAll();
   }
 
+  backlog(): number {
+    const stats = [...this.#links.keys()].map((topic) =>
+      this.#broker.stats(topic).subscriptions.get(this.#spec.subscription),
+    );
+    return stats.reduce((sum, subscription) => sum + (subscription?.backlog ?? 0), 0);
+  }
+
   pause(): void {
     this.#paused = true;
   }

@@ -1,7 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { HandlerClass, HandlerDefinition, Plugin, RuntimeOptions } from '../../../src/index.js';
-import { ConfigurationError, PulseworkError, Runtime, defineHandler, success, topic } from '../../../src/index.js';
+import {
+  ConfigurationError,
+  PulseworkError,
+  Runtime,
+  defineHandler,
+  idempotent,
+  memoryIdempotencyStore,
+  success,
+  topic,
+} from '../../../src/index.js';
 import { Handler, Subscribe } from '../../../decorators/index.js';
 import { embedded } from '../../../src/embedded.js';
 import { FakeClock } from '../../../src/testing.js';
@@ -57,13 +66,13 @@ describe('what is wrong with the options', () => {
       'handler "b": "type" must be one of exclusive, failover, shared, key-shared, got "exclusiv"',
       'handler "b": "initialPosition" must be one of earliest, latest, got "newest"',
       'handler "b": "maxHeld" must be a positive integer, got 1.5',
-      'handler "b": "onError" takes results of on(ErrorClass, outcome), got a function',
-      'handler "b": "publishes" takes results of topic(), got "receipts"',
+      'handler "b": "onError" takes results of on(ErrorClass, outcome), item 0 is a function',
+      'handler "b": "publishes" takes results of topic(), item 0 is "receipts"',
       'handler "c": "ordering: key" cannot hold on a shared subscription, where another consumer may get the next message of a key; use type "key-shared"',
       'handler "d": "ordering: partition" cannot hold on a key-shared subscription, which spreads a partition over consumers; use type "failover"',
       'handler "d": "abandonAfterMs" says what follows a time limit; set "timeoutMs" too',
-      'handler "e": it has no subscription name; give "subscription" to @Handler, @Subscribe or defineHandler',
-      'handler "e": it has no topic; give a topic(), a list of them, a topic name or { pattern }, got undefined',
+      'handler "e": "source" is missing; it must be a topic(), a list of them, a topic name or { pattern }',
+      'handler "e": "subscription" must be a text that is not empty, got ""',
       'handler "f": its list of topics is empty; name at least one',
       'handler "g": topic name "a/b" is not valid: use "topic", "tenant/namespace/topic" or "persistent://tenant/namespace/topic"',
       'handler "h": the embedded transport cannot subscribe by pattern; list the topics',
@@ -88,10 +97,98 @@ describe('what is wrong with the options', () => {
   it('no handler, no transport, unknown option', async () => {
     const problems = await problemsOf({ transport: undefined as never, handelrs: [], handlers: [] } as never);
     expect(problems).toEqual([
+      'runtime: "transport" is missing; it must be a transport such as embedded()',
       'runtime: unknown option "handelrs", did you mean "handlers"?',
-      'runtime: "transport" must have the methods subscribe, publisher, close (e.g. embedded()), got null',
       'runtime: "handlers" must list at least one handler',
     ]);
+  });
+
+  it('a handler without what it must have: nothing of it is found out by messages', async () => {
+    const problems = await problemsOf({
+      handlers: [
+        defineHandler({ name: 'a', source: orders, subscription: 'a' } as never),
+        defineHandler({ name: 'b', source: orders, subscription: 'b', handle: undefined } as never),
+        defineHandler({ name: 'c', source: orders, subscription: 'c', batch: {} } as never),
+        defineHandler({ name: 'd', source: orders, subscription: 'd', handler: () => success() } as never),
+        defineHandler({ name: 'e', source: orders, subscription: 'e', handle: 'charge' } as never),
+        defineHandler({} as never),
+        defineHandler({ name: ' ', source: 5, subscription: 5, handle: () => success() } as never),
+      ],
+    });
+    expect(problems).toEqual([
+      'handler "a": "handle" is missing; it must be a function',
+      'handler "b": "handle" is missing; it must be a function',
+      'handler "c": "handle" is missing; it must be a function',
+      'handler "d": "handle" is missing; it must be a function',
+      'handler "d": unknown option "handler", did you mean "handle"?',
+      'handler "e": "handle" must be a function, got "charge"',
+      'a handler without a name: "source" is missing; it must be a topic(), a list of them, a topic name or { pattern }',
+      'a handler without a name: "name" is missing; it must be a text that is not empty',
+      'a handler without a name: "handle" is missing; it must be a function',
+      'a handler without a name: "subscription" is missing; it must be the subscription\'s name',
+      'a handler without a name: "subscription" must be a text that is not empty, got 5',
+      'a handler without a name: "name" must be a text that is not empty, got " "',
+      'a handler without a name: its source must be a topic(), a list of them, a topic name or { pattern }, got 5',
+    ]);
+  });
+
+  it('every name that may stand beside a misspelt one, required ones too', async () => {
+    class Colourful {
+      @Subscribe(orders, { colour: 'red' } as never)
+      handle() {
+        return success();
+      }
+    }
+    Handler({ subscription: 's' })(Colourful);
+    const [ofFunction = '', ofMethod = ''] = await problemsOf({
+      handlers: [handler('a', { colour: 'red' }), Colourful],
+    });
+    expect(ofFunction).toMatch(/known options are name, source, subscription, handle, batch, payload, codec, type, /);
+    expect(ofMethod).toMatch(/"colour", known options are subscription, batch, payload, codec, type, /);
+  });
+
+  it('required options of a runtime that are null, and options that are none', async () => {
+    expect(await problemsOf({ transport: null as never, handlers: {} as never })).toEqual([
+      'runtime: "transport" must have the methods subscribe, publisher, close (e.g. embedded()), got null',
+      'runtime: "handlers" must be a list of handler classes and results of defineHandler(), got an object',
+    ]);
+    await expect(Runtime.start(null as never)).rejects.toThrow('runtime: "options" must be an object, got null');
+    await expect(Runtime.start({} as never)).rejects.toThrow(ConfigurationError);
+    expect(() => defineHandler(undefined as never)).toThrow(
+      'defineHandler: "options" must be an object such as { name, source, subscription, handle }, got undefined',
+    );
+  });
+
+  it('what most likely was meant is said', async () => {
+    const problems = await problemsOf({
+      handlers: [
+        handler('a', { batch: true, redelivery: 5 }),
+        handler('b', { redelivery: { backoff: 500 }, outage: ['db'], source: [orders, 'receipts'] }),
+        handler('c', { redelivery: { backoff: [1, 2] }, onDeadLetterRefused: { fallback: 'x' } }),
+      ],
+    });
+    expect(problems).toEqual([
+      'handler "a": "batch" must be an object such as {}, which takes the defaults, got true',
+      'handler "a": "redelivery" must be an object such as { maxDeliveries, backoff }, got 5',
+      'handler "b": its list of topics takes results of topic(), item 1 is "receipts"',
+      'handler "b": "redelivery.backoff" must be a function such as fixedBackoff(500), got 500',
+      'handler "b": "outage[0]" must be an object such as { dependency, errors }, got "db"',
+      'handler "c": "redelivery.backoff" must be a function such as steppedBackoff([1, 2]), got an array of 2',
+      'handler "c": unknown option "onDeadLetterRefused.fallback", known options are fallbackTopic',
+      'handler "c": "onDeadLetterRefused" must be "hold", { fallbackTopic } or a function, got an object',
+    ]);
+  });
+
+  it('an idempotent() made for another topic than the handler takes', async () => {
+    const store = memoryIdempotencyStore();
+    const guard = idempotent(orders, { key: ({ id }) => String(id), store, ttlMs: 1_000 });
+    const problems = await problemsOf({
+      handlers: [
+        handler('a', { idempotent: guard }),
+        handler('b', { source: [orders, topic('receipts')], idempotent: guard }),
+      ],
+    });
+    expect(problems).toEqual(['handler "b": "idempotent" was made for orders, and the handler takes receipts too']);
   });
 
   it('classes without their decorators are named with the remedy', async () => {
@@ -109,7 +206,7 @@ describe('what is wrong with the options', () => {
       'class Bare: it has no decorators; put @Handler on it and @Subscribe on its methods',
       'class Half: its methods have @Subscribe but the class has no @Handler; put @Handler({ subscription }) on the class',
       'class Empty: @Handler is there but no method has @Subscribe',
-      '"handlers" takes handler classes and results of defineHandler(), got 5',
+      '"handlers" takes handler classes and results of defineHandler(), item 3 is 5',
     ]);
   });
 
@@ -124,8 +221,8 @@ describe('what is wrong with the options', () => {
     }
     const problems = await problemsOf({ handlers: [NeedsGateway, new NeedsGateway({}) as unknown as HandlerClass] });
     expect(problems).toEqual([
-      'class NeedsGateway: its constructor takes 1 arguments; make it in "resolve", e.g. inversifyResolver(container)',
-      '"handlers" takes handler classes and results of defineHandler(), got an instance of NeedsGateway; pass the class and make its instance in "resolve"',
+      'class NeedsGateway: its constructor takes 1 argument; make it in "resolve", e.g. (C) => new C(...) or inversifyResolver(container)',
+      '"handlers" takes handler classes and results of defineHandler(), item 1 is an instance of NeedsGateway; pass the class and make its instance in "resolve"',
     ]);
   });
 
@@ -146,9 +243,9 @@ describe('what is wrong with the options', () => {
     });
     expect(problems).toEqual([
       'runtime: "logger" must have the methods debug, info, warn, error (e.g. consoleLogger()), got an object',
-      'runtime: "telemetry" must have the methods onSettled (see the port Telemetry), got 5',
+      'runtime: "telemetry" must have at least one of the methods onStart, startRun, startBatch, startPublish, onSettled, onDrain, onClose (e.g. openTelemetry()), got 5',
       'runtime: "resolve" must have the methods resolve (or a function), got "x"',
-      '"plugins" takes plugin objects, got null',
+      '"plugins" takes plugin objects, item 0 is null',
       'plugin "p": unknown option "onSettld", did you mean "onSettled"?',
     ]);
   });

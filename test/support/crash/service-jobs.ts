@@ -128,7 +128,7 @@ export function serviceHandler(settings: ServiceSettings, tell: (line: string) =
 }
 
 /** Its outcomes die with the process: what is left to show is that it loses nothing. */
-function guard(): ReturnType<typeof idempotent<Job>> {
+function guard(): HandlerOptions['idempotent'] {
   const store = memoryIdempotencyStore();
   return idempotent<Job>({ key: ({ payload }) => payload.id, store, ttlMs: minutes(60) });
 }

@@ -32,6 +32,14 @@ describe('unknown options', () => {
     expect(problemsOf((check) => check.unknownOptions(options, KNOWN))[0]).toContain(`unknown option "${key}"`);
   });
 
+  it('lists and suggests what else may stand beside them', () => {
+    const named = ['handle', ...KNOWN];
+    expect(problemsOf((check) => check.unknownOptions({ handler: 1, colour: 1 }, KNOWN, '', named))).toEqual([
+      'unknown option "handler", did you mean "handle"?',
+      `unknown option "colour", known options are ${named.join(', ')}`,
+    ]);
+  });
+
   it('says nothing of known ones', () => {
     expect(problemsOf((check) => check.unknownOptions({ type: 1, timeoutMs: undefined }, KNOWN))).toEqual([]);
   });
@@ -80,6 +88,11 @@ describe('values', () => {
       '"x" must be a text that is not empty, got " "',
       (check: OptionChecker) => check.nonEmptyString('x', ' '),
     ],
+    [
+      'function with a hint',
+      '"x" must be a function such as f(5), got 5',
+      (check: OptionChecker) => check.function('x', 5, 'f(5)'),
+    ],
     ['function', '"x" must be a function, got an array of 1', (check: OptionChecker) => check.function('x', [1])],
     ['boolean', '"x" must be true or false, got "yes"', (check: OptionChecker) => check.boolean('x', 'yes')],
   ])('%s says %s', (_, problem, run) => {
@@ -89,6 +102,21 @@ describe('values', () => {
   it.each([undefined, null, 5, 'a', []])('an options object is not %j', (value) => {
     const [problem] = problemsOf((check) => void check.object('redelivery', value));
     expect(problem).toMatch(/^"redelivery" must be an object, got /);
+  });
+});
+
+describe('required fields', () => {
+  const fields = { path: 'the path of a file', ttlMs: 'a duration' };
+
+  it('that are absent or undefined are missing', () => {
+    expect(problemsOf((check) => check.required({ path: undefined }, fields, 'store.'))).toEqual([
+      '"store.path" is missing; it must be the path of a file',
+      '"store.ttlMs" is missing; it must be a duration',
+    ]);
+  });
+
+  it('that are there are for other checks, whatever they are', () => {
+    expect(problemsOf((check) => check.required({ path: null, ttlMs: 0 }, fields))).toEqual([]);
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ConfigurationError } from '../../../src/core/errors.js';
 import type { Outcome } from '../../../src/core/outcome.js';
 import {
   defer,
@@ -123,7 +124,13 @@ describe('failureOf', () => {
     expect(failureOf(error as never).reason).toBe('Error');
   });
 
-  it.each([undefined, null, 5, { message: 'like an error' }])('takes %j, which is neither text nor error', (reason) => {
+  it.each([undefined, null, ''])('says so where none was given: %j', (reason) => {
+    expect(failureOf(reason as never)).toEqual({ reason: 'no reason given' });
+    for (const outcome of [poison, skip, fatal].map((make) => make(reason as never)))
+      expect(outcome.failure).toEqual({ reason: 'no reason given' });
+  });
+
+  it.each([5, { message: 'like an error' }])('takes %j, which is neither text nor error', (reason) => {
     expect(failureOf(reason as never).reason).toMatch(/^a value that is not an Error was thrown: /);
   });
 });
@@ -131,4 +138,23 @@ describe('failureOf', () => {
 it('on() keeps class and outcome of a rule', () => {
   const rule = on(RangeError, poison);
   expect([rule.errorClass, rule.outcome]).toEqual([RangeError, poison]);
+});
+
+it.each([
+  [
+    [poison, Error],
+    [
+      'on(): it takes an error class first, got function poison',
+      'on(): it takes a function from the error to an outcome second, such as poison, got function Error',
+    ],
+  ],
+  [
+    [Error, 'poison'],
+    ['on(): it takes a function from the error to an outcome second, such as poison, got "poison"'],
+  ],
+  [['CardDeclined', poison], ['on(): it takes an error class first, got "CardDeclined"']],
+  [[Date, poison], ['on(): it takes an error class first, got function Date']],
+])('on() refuses %o at once, where the mistake is', (args, problems) => {
+  const call = on as (...given: readonly unknown[]) => unknown;
+  expect(() => call(...args)).toThrow(new ConfigurationError(problems));
 });

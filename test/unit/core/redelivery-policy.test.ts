@@ -89,10 +89,10 @@ describe('checking', () => {
   );
 
   it.each([
-    [5, '"redelivery" must be an object, got 5'],
+    [5, '"redelivery" must be an object such as { maxDeliveries, backoff }, got 5'],
     [{ maxDeliveries: 0 }, '"redelivery.maxDeliveries" must be a positive integer, got 0'],
     [{ maxDeliveries: Infinity }, '"redelivery.maxDeliveries" must be a positive integer, got Infinity'],
-    [{ backoff: 5 }, '"redelivery.backoff" must be a function, got 5'],
+    [{ backoff: 5 }, '"redelivery.backoff" must be a function such as fixedBackoff(5), got 5'],
     [{ maxDeliverys: 5 }, 'unknown option "redelivery.maxDeliverys", did you mean "maxDeliveries"?'],
   ])('%j: %s', (options, problem) => {
     expect(problemsOf(options)).toEqual([problem]);

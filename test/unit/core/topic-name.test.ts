@@ -6,8 +6,10 @@ import {
   namespaceProblem,
   partitionName,
   partitionOf,
+  retryTopicName,
   withoutPartition,
 } from '../../../src/core/topic-name.js';
+import { topic } from '../../../src/core/topic.js';
 
 describe('full names', () => {
   it.each([
@@ -93,6 +95,10 @@ describe('partitions', () => {
 describe('derived names', () => {
   it('names the dead letter topic as Java does, without the partition (D-08)', () => {
     expect(deadLetterTopicName('persistent://a/b/t-partition-4', 'billing')).toBe('persistent://a/b/t-billing-DLQ');
+    expect([deadLetterTopicName(topic('t'), 'billing'), retryTopicName(topic('t'), 'billing')]).toEqual([
+      't-billing-DLQ',
+      't-billing-RETRY',
+    ]);
   });
 
   it('shows people the last part', () => {

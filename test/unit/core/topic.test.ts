@@ -16,8 +16,13 @@ describe('topic()', () => {
       'topic "a": "payload" must be a Standard Schema (zod, valibot, arktype, ...), got an object',
     ],
     [{ codec: 'json' }, 'topic "a": "codec" must have the methods encode, decode (e.g. jsonCodec), got "json"'],
-    [5, 'topic "a": "options" must be an object, got 5'],
+    [5, 'topic "a": "options" must be an object such as { payload: schema }, got 5'],
+    [z.string(), 'topic "a": a schema goes into the options: topic(name, { payload: schema })'],
   ])('refuses %o: a misspelt option would be a topic without a schema', (options, message) => {
     expect(() => topic('a', options as never)).toThrow(new ConfigurationError([message]));
+  });
+
+  it('refuses a name that is no text', () => {
+    expect(() => topic(undefined as never)).toThrow('topic: its name must be a text, got undefined');
   });
 });

@@ -124,7 +124,7 @@ const defined: readonly HandlerDefinition[] = [
 
 /** The runtime's own definitions of a decorated class, running on `instance`. */
 function compiled(handlerClass: new () => object, instance: object = new handlerClass()): readonly HandlerDefinition[] {
-  const { handlers, problems } = readHandlerClass(handlerClass, true);
+  const { handlers, problems } = readHandlerClass(handlerClass, true, 0);
   expect(problems).toEqual([]);
   handlers?.bind(instance);
   return handlers?.definitions ?? [];

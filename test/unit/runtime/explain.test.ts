@@ -91,7 +91,7 @@ describe('the text', () => {
       abandonAfterMs: seconds(5),
       ackTimeoutMs: seconds(60),
       onError: [on(TypeError, poison)],
-      outage: [{ dependency: 'the database', errors: [RangeError, SyntaxError] }],
+      outage: [{ dependency: 'the database', errors: [RangeError, SyntaxError] }, { dependency: 'the bank' }],
       publishes: [topic('done')],
       onDeadLetterRefused: { fallbackTopic: 'too-large' },
       redelivery: { maxDeliveries: 4, backoff: steppedBackoff([seconds(60), minutes(2)]) },
@@ -177,11 +177,23 @@ describe('the text', () => {
   });
 
   it('of several handlers is one page with a gap between them', () => {
-    const second = { ...worker(), name: 'second', subscription: 'others' };
+    const second = { ...worker({ deadLetter: 'skip' }), name: 'second', subscription: 'others' };
     const { handlers, text } = explain([worker(), second]);
 
     expect(handlers.map(({ handler }) => handler)).toEqual(['worker', 'second']);
     expect(text).toBe(handlers.map((each) => each.text).join('\n\n'));
+  });
+
+  it('tells of a crash once where it does the same to several handlers', () => {
+    const second = { ...worker(), name: 'second', subscription: 'others' };
+    const third = { ...worker({ deadLetter: 'block' }), name: 'third', subscription: 'yet others' };
+    const { handlers, text } = explain([worker(), second, third]);
+    const [first, again, other] = handlers.map((each) => each.text);
+
+    expect(again?.split('\n').slice(-3)).toEqual(first?.split('\n').slice(-3));
+    const start = (again ?? '').indexOf('  if the process dies');
+    const shortened = `${(again ?? '').slice(0, start)}  if the process dies: as worker above`;
+    expect(text).toBe([first, shortened, other].join('\n\n'));
   });
 });
 

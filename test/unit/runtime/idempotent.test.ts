@@ -6,6 +6,7 @@ import {
   dependencyDown,
   fatal,
   idempotent,
+  memoryIdempotencyStore,
   poison,
   retry,
   retryAfter,
@@ -182,8 +183,8 @@ describe('the options', () => {
     expect(() => idempotent({ kee: 1, store: {}, ttlMs: 0, leaseMs: 5, scope: '' } as never)).toThrow(
       expect.objectContaining({
         problems: [
+          'idempotent: "key" is missing; it must be a function from a delivery to a text',
           'idempotent: unknown option "kee", did you mean "key"?',
-          'idempotent: "key" must be a function, got null',
           'idempotent: "store" must have the methods claim, renew, record, release (e.g. memoryIdempotencyStore()), got an object',
           'idempotent: "ttlMs" must be a duration of at least 1 ms (in milliseconds), got 0',
           'idempotent: "leaseMs" must be a duration of at least 100 ms (in milliseconds), got 5',
@@ -191,6 +192,23 @@ describe('the options', () => {
         ],
       }) as Error,
     );
+  });
+
+  it('that are missing are named, and a first argument that is no topic', () => {
+    expect(() => idempotent({} as never)).toThrow(
+      expect.objectContaining({
+        problems: [
+          'idempotent: "key" is missing; it must be a function from a delivery to a text',
+          'idempotent: "store" is missing; it must be an idempotency store such as memoryIdempotencyStore()',
+          'idempotent: "ttlMs" is missing; it must be a duration in milliseconds',
+        ],
+      }) as Error,
+    );
+    const { key, store, ttlMs } = { key: () => 'a', store: memoryIdempotencyStore(), ttlMs: 1 };
+    expect(() => idempotent('orders' as never, { key, store, ttlMs })).toThrow(
+      'idempotent: it takes a topic or a list of topics before the options, got "orders"',
+    );
+    expect(() => idempotent(topic('orders'), undefined as never)).toThrow('"options" must be an object such as');
   });
 
   it.each([

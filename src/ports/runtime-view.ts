@@ -1,0 +1,57 @@
+// What plugins and telemetry may see of a running runtime, and what plugins may ask of it.
+import type { Clock } from './clock.js';
+import type { Logger } from './logger.js';
+
+/**
+ * Why a subscription takes no new messages. `operator`: asked for. `outage`: a dependency is down. `held-full`: as many
+ * deliveries wait as may. `lane-full`: one key has as many waiting as may. `abandoned-runs`: more handlers than
+ * `concurrency` did not end in time.
+ */
+export type PauseReason = 'operator' | 'outage' | 'held-full' | 'lane-full' | 'abandoned-runs';
+
+export interface SubscriptionHealth {
+  readonly handler: string;
+  readonly subscription: string;
+  /** Full names. */
+  readonly topics: readonly string[];
+  /** `degraded`: it works on, but something needs a person; see `reason` and `pausedBy`. */
+  readonly state: 'running' | 'paused' | 'degraded' | 'draining';
+  readonly reason: string | undefined;
+  readonly pausedBy: readonly PauseReason[];
+  /** Dependencies of the handler that are down, whichever subscription found out. */
+  readonly dependenciesDown: readonly string[];
+  /** Runs of the handler going on now. */
+  readonly running: number;
+  /** Milliseconds since the oldest of them started; undefined when none runs. */
+  readonly oldestRunMs: number | undefined;
+  /** When the last run started, epoch milliseconds; undefined before the first. */
+  readonly lastDeliveryMs: number | undefined;
+  /** Entries whose id waits, unacknowledged, for a due time. */
+  readonly held: number;
+  /** Milliseconds since the first failure of the message that has been failing longest here; undefined when none does. */
+  readonly oldestFailureMs: number | undefined;
+  /** Deliveries kept with their payload: to run again in place, or to be settled again. */
+  readonly kept: number;
+  /** Deliveries given up that wait for a person (`deadLetter: 'block'`). */
+  readonly blocked: number;
+  /** Keys with messages waiting behind one that is not settled, with `ordering`. */
+  readonly blockedKeys: number;
+  /** Messages of the subscription that are not acknowledged; undefined where the transport does not know. */
+  readonly backlog: number | undefined;
+}
+
+export interface RuntimeView {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The transport's name. */
+  readonly transport: string;
+  health(): readonly SubscriptionHealth[];
+}
+
+/** What a plugin gets at start. */
+export interface RuntimeControl extends RuntimeView {
+  /** `Runtime.drain`; must not be awaited inside a hook, which it waits for. */
+  drain(): Promise<unknown>;
+  /** `Runtime.close`: the drain's deadline is now, also of one that is under way. */
+  close(): Promise<unknown>;
+}
