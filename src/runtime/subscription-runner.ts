@@ -7,6 +7,7 @@ import { AckTimeoutTracker } from '../redelivery/ack-timeout-tracker.js';
 import { ConsumerLoop } from './consumer-loop.js';
 import { DeadLetterPublisher } from './dead-letter-publisher.js';
 import type { Dependencies } from './dependencies.js';
+import type { DeliveryRecord } from './delivery-record.js';
 import { DeliveryRegistry } from './delivery-registry.js';
 import { DeliveryRunner } from './delivery-runner.js';
 import { Dispatcher } from './dispatcher.js';
@@ -52,69 +53,33 @@ export class SubscriptionRunner {
   #drained: Promise<void> | undefined;
 
   constructor(plan: HandlerPlan, subscription: Subscription, context: RunnerContext) {
-    const { options, plugins, telemetry, publishers, calls, dependencies, fullName, onFatal } = context;
-    const { clock, logger, environment, duplicateWindowMs } = options;
+    const { options, publishers, calls, fullName, onFatal } = context;
+    const { clock, logger } = options;
     this.plan = plan;
     this.#subscription = subscription;
     this.#calls = calls;
     this.#clock = clock;
     this.pauses = new Pauses(plan.name, logger, subscription);
-    this.#outage = new Outage({
-      pauses: this.pauses,
-      dependencies,
-      names: plan.outage.map(({ dependency }) => dependency),
-      maxInFlight: plan.maxInFlight,
-      onBack: () => this.#loop.pump(),
-    });
-    this.#registry = new DeliveryRegistry({
-      clock,
-      duplicateWindowMs,
-      brokerCounts: plan.ackTimeoutMs === undefined,
-      isConnected: (message) => this.#loop.isConnected(message),
-      redeliver: (ids) => this.#redeliver(ids),
-      onReleased: () => this.#loop.pump(),
-      onRequestFailed: (error, ids) =>
-        logger.warn('asking for redelivery failed; it is asked again', {
-          handler: plan.name,
-          deliveries: ids.length,
-          error,
-        }),
-    });
+    this.#outage = this.#newOutage(context);
+    this.#registry = this.#newRegistry(context);
     const followUps = new FollowUps(plan, { publishers, fullName, clock, calls });
-    const processName = `${environment.host}:${environment.processId}`;
-    const shared = { clock, calls, logger, processName, random: environment.random };
-    this.#dispatcher = new Dispatcher({
-      plan,
-      plugins,
-      telemetry,
-      currentDelivery: options.currentDelivery,
-      clock,
-      logger,
-      idempotency: (record) => ({ ...shared, prepare: (message, index) => followUps.prepare(record, message, index) }),
-      mayStart: (record) => this.#loop.mayJoinBatch(record),
-      onAbandoned: (count) => this.#abandoned(count),
-    });
+    this.#dispatcher = this.#newDispatcher(context, followUps);
     this.#deadLetters = this.#newDeadLetters(context);
     const settler = this.#newSettler(context, followUps);
     this.#ackTimeouts = this.#newAckTimeouts(context);
-    const { attemptStore: store } = options;
-    const registry = this.#registry;
-    this.#runner = new DeliveryRunner({
+    this.#runner = this.#newRunner(context, settler);
+    this.#loop = new ConsumerLoop({
       plan,
-      registry,
-      dispatcher: this.#dispatcher,
+      subscription,
+      registry: this.#registry,
+      runner: this.#runner,
       settler,
-      ackTimeouts: this.#ackTimeouts,
-      recordedRuns:
-        store &&
-        new RecordedRuns({ store, plan, calls, clock, logger, mayStart: (record) => this.#loop.mayStart(record) }),
-      telemetry,
+      pauses: this.pauses,
+      outage: this.#outage,
       clock,
       logger,
-      onOutcome: (record, outcome) => this.#outage.probed(record, outcome),
+      onFatal,
     });
-    const parts = { registry, runner: this.#runner, pauses: this.pauses, outage: this.#outage };
-    this.#loop = new ConsumerLoop({ plan, subscription, ...parts, settler, clock, logger, onFatal });
   }
 
   start(): void {
@@ -172,6 +137,65 @@ export class SubscriptionRunner {
     this.#registry.close();
     this.#ackTimeouts?.close();
     await this.#calls.run(`closing subscription ${this.plan.spec.subscription}`, () => this.#subscription.close());
+  }
+
+  #newOutage({ dependencies }: RunnerContext): Outage {
+    return new Outage({
+      pauses: this.pauses,
+      dependencies,
+      names: this.plan.outage.map(({ dependency }) => dependency),
+      maxInFlight: this.plan.maxInFlight,
+      onBack: () => this.#loop.pump(),
+    });
+  }
+
+  #newRegistry({ options: { clock, logger, duplicateWindowMs } }: RunnerContext): DeliveryRegistry {
+    const { name: handler, ackTimeoutMs } = this.plan;
+    return new DeliveryRegistry({
+      clock,
+      duplicateWindowMs,
+      brokerCounts: ackTimeoutMs === undefined,
+      isConnected: (message) => this.#loop.isConnected(message),
+      redeliver: (ids) => this.#redeliver(ids),
+      onReleased: () => this.#loop.pump(),
+      onRequestFailed: (error, { length: deliveries }) =>
+        logger.warn('asking for redelivery failed; it is asked again', { handler, deliveries, error }),
+    });
+  }
+
+  #newDispatcher({ options, plugins, telemetry, calls }: RunnerContext, followUps: FollowUps): Dispatcher {
+    const { clock, logger, currentDelivery, environment } = options;
+    const processName = `${environment.host}:${environment.processId}`;
+    const shared = { clock, calls, logger, processName, random: environment.random };
+    return new Dispatcher({
+      plan: this.plan,
+      plugins,
+      telemetry,
+      currentDelivery,
+      clock,
+      logger,
+      idempotency: (record) => ({ ...shared, prepare: (message, index) => followUps.prepare(record, message, index) }),
+      mayStart: (record) => this.#loop.mayJoinBatch(record),
+      onAbandoned: (count) => this.#abandoned(count),
+    });
+  }
+
+  #newRunner({ options, telemetry, calls }: RunnerContext, settler: Settler): DeliveryRunner {
+    const { plan } = this;
+    const { clock, logger, attemptStore: store } = options;
+    const mayStart = (record: DeliveryRecord): boolean => this.#loop.mayStart(record);
+    return new DeliveryRunner({
+      plan,
+      registry: this.#registry,
+      dispatcher: this.#dispatcher,
+      settler,
+      ackTimeouts: this.#ackTimeouts,
+      recordedRuns: store && new RecordedRuns({ store, plan, calls, clock, logger, mayStart }),
+      telemetry,
+      clock,
+      logger,
+      onOutcome: (record, outcome) => this.#outage.probed(record, outcome),
+    });
   }
 
   #newDeadLetters({ options, publishers, calls, fullName }: RunnerContext): DeadLetterPublisher {

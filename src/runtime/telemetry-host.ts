@@ -53,14 +53,14 @@ export class TelemetryHost {
   /** `run`, as part of what `observer` observes. */
   within<T>(observer: Pick<RunObserver, 'within'> | undefined, run: () => T): T {
     if (observer === undefined) return run();
-    let called = false;
+    const call = { made: false };
     try {
       return observer.within(() => {
-        called = true;
+        call.made = true;
         return run();
       });
     } catch (error) {
-      if (called) throw error;
+      if (call.made) throw error;
       this.#failed('within', error);
       return run();
     }
