@@ -98,6 +98,8 @@ export type {
   Transport,
 } from './ports/transport.js';
 export { consoleLogger } from './system/console-logger.js';
+export { pinoLogger } from './system/pino-logger.js';
+export type { PinoLike } from './system/pino-logger.js';
 export { currentDelivery } from './system/current-delivery.js';
 export { systemClock } from './system/system-clock.js';
 export type { ConsoleLoggerOptions, LogLevel } from './system/console-logger.js';

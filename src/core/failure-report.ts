@@ -84,3 +84,26 @@ function textOf(read: () => unknown, absent: string): string {
     return absent;
   }
 }
+
+/** An error as fields of a log line. Its stack holds name and message already; the chain of causes is told once. */
+export interface ShownError {
+  readonly name: string;
+  readonly message: string;
+  readonly code?: string;
+  readonly stack: string;
+  /** `Name: message` of each cause, outermost first. */
+  readonly causes?: string;
+}
+
+/** @param shown changes each text, to keep secrets out */
+export function shownError(error: Error, shown: (text: string) => string = (text) => text): ShownError {
+  const code = textOf(() => (error as { readonly code?: unknown }).code ?? '', '');
+  const chain = causeChain(error);
+  return {
+    name: shown(errorName(error)),
+    message: shown(errorMessage(error)),
+    ...(code === '' ? {} : { code }),
+    stack: shown(errorStack(error)),
+    ...(chain === '' ? {} : { causes: shown(chain) }),
+  };
+}

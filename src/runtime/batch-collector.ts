@@ -160,7 +160,9 @@ export class BatchCollector {
   /** Async, so that a throw is a rejection and never comes before the batch has started. */
   async #handle(members: readonly WaitingMember[]): Promise<unknown> {
     const deliveries = members.map(({ delivery }) => delivery);
-    return this.#options.around(deliveries, async () => this.#options.handle(deliveries.map((delivery) => delivery as never)));
+    return this.#options.around(deliveries, async () =>
+      this.#options.handle(deliveries.map((delivery) => delivery as never)),
+    );
   }
 
   #answer(members: readonly WaitingMember[], result: unknown): void {

@@ -52,7 +52,9 @@ export function handlerProblems(
 }
 
 function subjectOf(name: unknown): string {
-  return typeof name === 'string' && name.trim() !== '' ? `handler ${JSON.stringify(name)}` : 'a handler without a name';
+  return typeof name === 'string' && name.trim() !== ''
+    ? `handler ${JSON.stringify(name)}`
+    : 'a handler without a name';
 }
 
 function checkRequired(definition: HandlerDefinition, place: HandlerPlace, check: OptionChecker): void {

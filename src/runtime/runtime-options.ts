@@ -31,8 +31,13 @@ export interface RuntimeOptions {
   /** For all handlers; a handler's own fields win. @default exponential 1 s to 10 min, 10 deliveries */
   readonly redelivery?: RedeliveryPolicyOptions | undefined;
   readonly plugins?: readonly Plugin[] | undefined;
-  /** @default JSON lines on the console, level `PULSEWORK_LOG_LEVEL` or `info` */
+  /** E.g. `pinoLogger(pino())`. @default JSON lines on the console, level `PULSEWORK_LOG_LEVEL` or `info` */
   readonly logger?: Logger | undefined;
+  /**
+   * Log lines of one kind (level, message, error class) that a handler writes in 10 s; the others are counted, and told as a
+   * number. `Infinity` for no limit. @default 100
+   */
+  readonly maxLogRepeats?: number | undefined;
   /** E.g. `openTelemetry()`. @default none; settlements are logged in any case */
   readonly telemetry?: Telemetry | undefined;
   /**
@@ -64,6 +69,7 @@ export interface ResolvedRuntimeOptions {
   readonly redelivery: RedeliveryPolicyOptions | undefined;
   readonly plugins: readonly Plugin[];
   readonly logger: Logger;
+  readonly maxLogRepeats: number;
   readonly telemetry: Telemetry | undefined;
   readonly attemptStore: AttemptStore | undefined;
   readonly drainDeadlineMs: number;
@@ -75,6 +81,7 @@ export interface ResolvedRuntimeOptions {
 }
 
 export const DEFAULT_RUNTIME_OPTIONS = {
+  maxLogRepeats: 100,
   drainDeadlineMs: seconds(30),
   callTimeoutMs: seconds(30),
   duplicateWindowMs: seconds(10),
@@ -99,6 +106,7 @@ export const RUNTIME_OPTION_NAMES = [
   'redelivery',
   'plugins',
   'logger',
+  'maxLogRepeats',
   'telemetry',
   'attemptStore',
   'drainDeadlineMs',
@@ -117,6 +125,7 @@ export function resolveRuntimeOptions(options: RuntimeOptions): ResolvedRuntimeO
     redelivery: options.redelivery,
     plugins: options.plugins ?? [],
     logger: safeLogger(options.logger ?? consoleLogger()),
+    maxLogRepeats: options.maxLogRepeats ?? DEFAULT_RUNTIME_OPTIONS.maxLogRepeats,
     telemetry: options.telemetry,
     attemptStore: options.attemptStore,
     drainDeadlineMs: options.drainDeadlineMs ?? DEFAULT_RUNTIME_OPTIONS.drainDeadlineMs,
@@ -141,6 +150,7 @@ export function runtimeOptionProblems(options: RuntimeOptions): readonly string[
     check.problem('"clock" must be the transport\'s own clock: with two, delays would never end; leave it out');
   }
   check.methods('logger', options.logger, ['debug', 'info', 'warn', 'error'], 'e.g. consoleLogger()');
+  if (options.maxLogRepeats !== Infinity) check.positiveInteger('maxLogRepeats', options.maxLogRepeats);
   checkTelemetry(options.telemetry, check);
   check.boolean('currentDelivery', options.currentDelivery);
   check.methods(

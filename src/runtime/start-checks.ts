@@ -29,7 +29,11 @@ export function planStart(given: RuntimeOptions): StartPlan {
   if (typeof (given as unknown) !== 'object' || (given as unknown) === null) throw new ConfigurationError(ownProblems);
   const { handlers, transport, plugins = [], topics } = given as Partial<RuntimeOptions>;
   // With these unusable there is nothing to check handlers and plugins with.
-  const usable = Array.isArray(handlers) && Array.isArray(plugins) && typeof transport === 'object' && (transport as unknown) !== null;
+  const usable =
+    Array.isArray(handlers) &&
+    Array.isArray(plugins) &&
+    typeof transport === 'object' &&
+    (transport as unknown) !== null;
   if (!usable || (topics !== undefined && typeof topics !== 'function')) throw new ConfigurationError(ownProblems);
   const options = resolveRuntimeOptions(given);
   const problems = [...ownProblems];

@@ -12,6 +12,7 @@ import { DeliveryRegistry } from './delivery-registry.js';
 import { DeliveryRunner } from './delivery-runner.js';
 import { Dispatcher } from './dispatcher.js';
 import { FollowUps } from './follow-ups.js';
+import { HandlerLog } from './handler-log.js';
 import type { HandlerPlan } from './handler-plan.js';
 import { Outage } from './outage.js';
 import { Pauses } from './pauses.js';
@@ -47,14 +48,19 @@ export class SubscriptionRunner {
   readonly #outage: Outage;
   readonly #runner: DeliveryRunner;
   readonly #clock: Clock;
+  readonly #log: HandlerLog;
   readonly #loop: ConsumerLoop;
   readonly #calls: PortCalls;
   readonly #ackTimeouts: AckTimeoutTracker | undefined;
   #drained: Promise<void> | undefined;
 
-  constructor(plan: HandlerPlan, subscription: Subscription, context: RunnerContext) {
-    const { options, publishers, calls, fullName, onFatal } = context;
-    const { clock, logger } = options;
+  constructor(plan: HandlerPlan, subscription: Subscription, shared: RunnerContext) {
+    const { publishers, calls, fullName, onFatal } = shared;
+    const { clock, maxLogRepeats: maxRepeats } = shared.options;
+    const { name: handler, redact } = plan;
+    const logger = new HandlerLog({ logger: shared.options.logger, handler, redact, maxRepeats, clock });
+    const context = { ...shared, options: { ...shared.options, logger } };
+    this.#log = logger;
     this.plan = plan;
     this.#subscription = subscription;
     this.#calls = calls;
@@ -136,7 +142,8 @@ export class SubscriptionRunner {
     this.#dispatcher.close();
     this.#registry.close();
     this.#ackTimeouts?.close();
-    await this.#calls.run(`closing subscription ${this.plan.spec.subscription}`, () => this.#subscription.close());
+    const closing = `closing subscription ${this.plan.spec.subscription}`;
+    await this.#calls.run(closing, () => this.#subscription.close()).finally(() => this.#log.close());
   }
 
   #newOutage({ dependencies }: RunnerContext): Outage {

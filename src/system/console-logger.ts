@@ -1,6 +1,6 @@
 // Log lines as JSON, one per line: info and below on standard output, warnings and errors on standard error.
 import { isError } from '../core/errors.js';
-import { causeChain, errorMessage, errorName, errorStack } from '../core/failure-report.js';
+import { shownError } from '../core/failure-report.js';
 import { OptionChecker } from '../core/options.js';
 import type { LogFields, Logger } from '../ports/logger.js';
 import { systemEnvironment } from './environment.js';
@@ -56,7 +56,7 @@ function writeToConsole(line: string, level: LogLevel): void {
 function formatLine(level: LogLevel, message: string, fields: LogFields | undefined): string {
   const seen = new WeakSet();
   const shown = (_key: string, value: unknown): unknown => {
-    if (isError(value)) return errorFields(value);
+    if (isError(value)) return shownError(value);
     if (typeof value === 'bigint') return value.toString();
     if (typeof value === 'object' && value !== null) {
       if (seen.has(value)) return '[circular]';
@@ -70,17 +70,4 @@ function formatLine(level: LogLevel, message: string, fields: LogFields | undefi
     // A field that cannot be read must not cost the line.
     return JSON.stringify({ level, message, fields: 'could not be shown' });
   }
-}
-
-/** Stacks hold name and message already; the chain of causes is told once. */
-function errorFields(error: Error): Record<string, unknown> {
-  const { code } = error as { code?: unknown };
-  const chain = causeChain(error);
-  return {
-    name: errorName(error),
-    message: errorMessage(error),
-    ...(typeof code === 'string' ? { code } : {}),
-    stack: errorStack(error),
-    ...(chain === '' ? {} : { causes: chain }),
-  };
 }
