@@ -1,5 +1,5 @@
 // The life of a runtime as a table: which state may follow which. An illegal call names the current state.
-import { PulseworkError } from '../core/errors.js';
+import { PulseworkError, toError } from '../core/errors.js';
 
 /** `failed`: a start that did not succeed, or a handler that asked to stop. `closed` and `failed` are final. */
 export type RuntimeState = 'idle' | 'starting' | 'running' | 'draining' | 'closed' | 'failed';
@@ -33,4 +33,10 @@ export class Lifecycle {
     if (needed.includes(this.#state)) return;
     throw new PulseworkError('ILLEGAL_STATE', `runtime is ${this.#state}; ${call} needs ${needed.join(' or ')}`);
   }
+}
+
+/** An error that says what could not start already is passed on as it is. */
+export function startFailed(what: string, error: unknown): PulseworkError {
+  if (error instanceof PulseworkError && error.code === 'START_FAILED') return error;
+  return new PulseworkError('START_FAILED', `${what}: ${toError(error).message}`, { cause: error });
 }

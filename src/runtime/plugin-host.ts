@@ -6,6 +6,7 @@ import type { Logger } from '../ports/logger.js';
 import type { Plugin, PublishRequest } from '../ports/plugin.js';
 import type { RuntimeControl } from '../ports/runtime-view.js';
 import type { SettlementReport } from '../ports/telemetry.js';
+import { startFailed } from './lifecycle.js';
 
 type Run = (delivery: Delivery) => Outcome | Promise<Outcome>;
 type Publish = (request: PublishRequest) => Promise<void>;
@@ -72,10 +73,14 @@ export class PluginHost {
     }, publish);
   }
 
-  /** @throws what the first failing `onStart` threw: a runtime must not run without a plugin it was given. */
+  /** @throws PulseworkError START_FAILED at the first failing `onStart`: a runtime must not run without a plugin it was given. */
   async start(runtime: RuntimeControl): Promise<void> {
     for (const plugin of this.#plugins) {
-      await plugin.onStart?.(runtime);
+      try {
+        await plugin.onStart?.(runtime);
+      } catch (error) {
+        throw startFailed(`plugin ${JSON.stringify(plugin.name)}`, error);
+      }
       this.#started.push(plugin);
     }
   }

@@ -10,7 +10,7 @@ import type { HandlerResolver } from './handler-classes.js';
 import { resolverOf } from './handler-classes.js';
 import { openSubscription } from './joined-subscription.js';
 import { Dependencies } from './dependencies.js';
-import { Lifecycle } from './lifecycle.js';
+import { Lifecycle, startFailed } from './lifecycle.js';
 import type { RuntimeState } from './lifecycle.js';
 import { PluginHost } from './plugin-host.js';
 import { PortCalls } from './port-calls.js';
@@ -124,7 +124,11 @@ export class Runtime {
     check.durationMs('deadlineMs', options.deadlineMs, { infinite: true });
     check.throwIfAny();
     this.#lifecycle.move('draining');
-    return (this.#draining = this.#drain(options.deadlineMs ?? this.#plan.options.drainDeadlineMs));
+    // Before it begins: a plugin that drains in its `onDrain` gets the same promise.
+    let begin!: (report: Promise<DrainReport>) => void;
+    this.#draining = new Promise((resolve) => (begin = resolve));
+    begin(this.#drain(options.deadlineMs ?? this.#plan.options.drainDeadlineMs));
+    return this.#draining;
   }
 
   /** Drains without waiting: running handlers are interrupted at once, also when a drain is under way already. */
@@ -215,8 +219,8 @@ export class Runtime {
       logger,
       transport: transport.name,
       health: () => this.health(),
-      drain: () => this.drain(),
-      close: () => this.close(),
+      drain: async () => this.drain(),
+      close: async () => this.close(),
     };
   }
 
@@ -232,7 +236,8 @@ export class Runtime {
     logger.info('runtime drains', { deadlineMs });
     this.#telemetry.drain();
     const quiet = Promise.all([this.#plugins.drain(), ...this.#runners.map((runner) => runner.drain())]);
-    const complete = await this.#within(quiet, deadlineMs);
+    const hurried = new Promise<void>((resolve) => (this.#hurry = resolve));
+    const complete = await this.#within(quiet, deadlineMs, hurried);
     if (!complete) {
       const reason = new PulseworkError(
         'DRAIN_DEADLINE_PASSED',
@@ -256,18 +261,17 @@ export class Runtime {
     else this.#settleClosed.reject(this.#fatal);
   }
 
-  /** Whether `work` ends within `limitMs`. */
-  async #within(work: Promise<unknown>, limitMs: number): Promise<boolean> {
+  /** Whether `work` ends within `limitMs`, and before `hurried`. */
+  async #within(work: Promise<unknown>, limitMs: number, hurried?: Promise<void>): Promise<boolean> {
     const { clock } = this.#plan.options;
     return new Promise((resolve) => {
       const ended = (inTime: boolean): void => {
         timer?.cancel();
-        this.#hurry = undefined;
         resolve(inTime);
       };
       const timer = limitMs === Infinity ? undefined : clock.setTimer(limitMs, () => ended(false));
-      this.#hurry = () => ended(false);
       void work.then(() => ended(true));
+      void hurried?.then(() => ended(false));
     });
   }
 
@@ -299,10 +303,4 @@ export class Runtime {
       this.#plan.options.logger.warn(`${what} did not close`, { error: toError(error) });
     }
   }
-}
-
-/** An error that says what could not start already is passed on as it is. */
-function startFailed(what: string, error: unknown): PulseworkError {
-  if (error instanceof PulseworkError && error.code === 'START_FAILED') return error;
-  return new PulseworkError('START_FAILED', `${what}: ${toError(error).message}`, { cause: error });
 }

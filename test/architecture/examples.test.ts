@@ -1,6 +1,7 @@
 // Every example runs on the embedded broker, writes exactly what its expected-output.txt says and nothing on standard
 // error. The first one is what `npm start` runs, so its ways of taking input, and of refusing it, are tried too.
-import { readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runProgram } from '../support/run-node.js';
@@ -55,16 +56,44 @@ it('the first example takes standard input', { timeout: 60_000 }, async () => {
   expect(run.exit).toBe(0);
 });
 
-it('the first example drains on SIGINT, also while it waits for input', { timeout: 60_000 }, async () => {
-  const run = await runEmbedded(FIRST, {
-    args: ['-'],
-    inputStaysOpen: true,
-    signal: { name: 'SIGINT', after: 'orders from standard input' },
-  });
+it.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)(
+  'the first example drains on %s, also while it waits for input',
+  { timeout: 60_000 },
+  async (name, exit) => {
+    const run = await runEmbedded(FIRST, {
+      args: ['-'],
+      inputStaysOpen: true,
+      signal: { name, after: 'orders from standard input' },
+    });
 
-  expect(run.stdout).toMatch(/^interrupted$/m);
-  expect(run.stdout).toMatch(/^orders handled /m);
-  expect(run).toMatchObject({ stderr: '', exit: 130 });
+    expect(run.stdout).toMatch(/^interrupted$/m);
+    expect(run.stdout).toMatch(/^orders handled /m);
+    expect(run).toMatchObject({ stderr: '', exit });
+  },
+);
+
+it('examples say in one line that the broker cannot be used, and which', { timeout: 60_000 }, async () => {
+  const PULSAR_URL = 'pulsar://127.0.0.1:1';
+  const folder = mkdtempSync(join(tmpdir(), 'pulsework-broker-'));
+  const program = join(folder, 'main.mts');
+  const broker = JSON.stringify(join(ROOT, 'examples/broker.ts'));
+  // As a start ends that found nobody there, without the half minute for which it looks.
+  writeFileSync(
+    program,
+    `import { PulseworkError } from 'pulsework';
+     import { startFailed } from ${broker};
+     await Promise.reject(new PulseworkError('START_FAILED', 'nobody is there')).catch(startFailed);`,
+  );
+  const run = await runProgram(program, { env: { PULSAR_URL }, tsconfig: join(ROOT, 'tsconfig.json') });
+  rmSync(folder, { recursive: true });
+
+  const stderr = `connecting to ${PULSAR_URL}\ncannot start on ${PULSAR_URL}: nobody is there\n`;
+  expect(run).toEqual({ stdout: '', stderr, exit: 1 });
+  const starts = names.map((name) => textOf(`examples/${name}/main.ts`));
+  expect(starts.filter((text) => !text.includes('.catch(startFailed)'))).toEqual([]);
 });
 
 it.each([

@@ -27,8 +27,11 @@ const RULES: Readonly<Record<string, Rule>> = {
     parts: ['src/redelivery', 'src/system', 'src/ports', 'src/core'],
     packages: ['node:', 'lz4-wasm-nodejs', 'snappyjs', '@bokuweb/zstd-wasm'],
   },
+  'src/telemetry': { parts: ['src/ports', 'src/core'], packages: ['@opentelemetry/api'] },
   'src/stores/memory': { parts: ['src/ports', 'src/core'], packages: [] },
   'src/stores/file': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
+  // Only the health endpoint needs Node: its HTTP server.
+  'src/plugins': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
   'src/testing': {
     parts: [
       'src/transports/embedded',
@@ -50,6 +53,9 @@ const RULES: Readonly<Record<string, Rule>> = {
   'src/wire.ts': { parts: ['src/transports/wire', 'src/core'], packages: [] },
   // It also picks what fits the stores of this system: those know only ports.
   'src/file.ts': { parts: ['src/stores/file', 'src/system', 'src/ports'], packages: [] },
+  // The same: signals of this process.
+  'src/plugins.ts': { parts: ['src/plugins', 'src/system', 'src/ports'], packages: [] },
+  'src/otel.ts': { parts: ['src/telemetry'], packages: [] },
   'src/testing.ts': { parts: ['src/testing', 'src/stores/memory'], packages: [] },
   // Sugar: sees what a user sees. Only the entry point for inversify loads inversify.
   'decorators/inversify.ts': { parts: ['src/index.ts'], packages: ['inversify'] },

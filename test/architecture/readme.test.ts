@@ -1,11 +1,12 @@
 // README.md is what people copy from: its programs compile and run, its commands exist, and its tables say what the code does.
+// So do the tables of docs/options.md and docs/architecture.md, which are the long form of it.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defer, dependencyDown, fatal, poison, retry, retryAfter, skip, success } from 'pulsework';
 import { settlementFor } from '../../src/core/settlement.js';
-import type { Capability, Outcome, SubscriptionType } from 'pulsework';
+import type { Capability, Delivery, MessageOptions, Outcome, Runtime, SubscriptionType } from 'pulsework';
 import { embedded } from 'pulsework/embedded';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DEFAULT_BACKOFF } from '../../src/core/backoff.js';
@@ -17,11 +18,17 @@ import { DEFAULT_NAMESPACE, deadLetterTopicName, retryTopicName } from '../../sr
 import { DEFAULT_NEGATIVE_ACK_TRACKER } from '../../src/redelivery/negative-ack-options.js';
 import { DEFAULT_HANDLER_OPTIONS, planHandler } from '../../src/runtime/handler-plan.js';
 import type { HandlerPlan } from '../../src/runtime/handler-plan.js';
-import { DEFAULT_RUNTIME_OPTIONS, resolveRuntimeOptions } from '../../src/runtime/runtime-options.js';
+import {
+  DEFAULT_RUNTIME_OPTIONS,
+  RUNTIME_OPTION_NAMES,
+  resolveRuntimeOptions,
+} from '../../src/runtime/runtime-options.js';
 import { runProgram } from '../support/run-node.js';
 import { ROOT, repositoryFiles, textOf } from './source-files.js';
 
 const readme = textOf('README.md');
+const options = textOf('docs/options.md');
+const architecture = textOf('docs/architecture.md');
 const manifest = JSON.parse(textOf('package.json')) as {
   readonly name: string;
   readonly engines: { readonly node: string };
@@ -34,15 +41,15 @@ function blocks(language: string): string[] {
   return [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map((match) => match[1] ?? '');
 }
 
-function section(title: string): string {
-  const found = readme.split(/^## /m).find((text) => text.startsWith(`${title}\n`));
-  if (found === undefined) throw new Error(`README.md has no section ${title}`);
+function section(title: string, document = readme): string {
+  const found = document.split(/^## /m).find((text) => text.startsWith(`${title}\n`));
+  if (found === undefined) throw new Error(`no section ${title}`);
   return found;
 }
 
 /** The cells of a section's table, without its head. */
-function rowsOf(title: string): string[][] {
-  const lines = section(title)
+function rowsOf(title: string, document = readme): string[][] {
+  const lines = section(title, document)
     .split('\n')
     .filter((line) => line.startsWith('|'));
   return lines.slice(2).map((line) =>
@@ -54,7 +61,7 @@ function rowsOf(title: string): string[][] {
 }
 
 const programs = blocks('ts');
-const [handlerProgram = '', batchProgram = '', testingProgram = ''] = programs;
+const [handlerProgram = '', testingProgram = ''] = programs;
 let folder = '';
 
 /** A project as a user has it: its own tsconfig.json with the options of this one, packages in node_modules. */
@@ -62,8 +69,8 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'pulsework-readme-'));
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
-  const options = { typeRoots: [join(ROOT, 'node_modules', '@types')] };
-  const tsconfig = { extends: join(ROOT, 'tsconfig.json'), include: ['*.ts'], compilerOptions: options };
+  const compilerOptions = { typeRoots: [join(ROOT, 'node_modules', '@types')] };
+  const tsconfig = { extends: join(ROOT, 'tsconfig.json'), include: ['*.ts'], compilerOptions };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(tsconfig));
   programs.forEach((text, index) => {
     writeFileSync(join(folder, `program-${index}.ts`), text);
@@ -74,8 +81,8 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const runIn = (name: string, options: Parameters<typeof runProgram>[1] = {}): ReturnType<typeof runProgram> =>
-  runProgram(join(folder, name), { tsconfig: join(folder, 'tsconfig.json'), ...options });
+const runIn = (name: string, how: Parameters<typeof runProgram>[1] = {}): ReturnType<typeof runProgram> =>
+  runProgram(join(folder, name), { tsconfig: join(folder, 'tsconfig.json'), ...how });
 
 it('every program in it compiles', { timeout: 240_000 }, () => {
   const compile = (): string =>
@@ -84,32 +91,57 @@ it('every program in it compiles', { timeout: 240_000 }, () => {
       stdio: 'pipe',
     });
 
-  expect(programs).toHaveLength(3);
+  expect(programs).toHaveLength(2);
   expect(compile()).toBe('');
 });
 
-it('the handler in it is retried, succeeds and drains on SIGTERM', { timeout: 60_000 }, async () => {
-  const run = await runIn('program-0.ts', {
-    env: { PULSEWORK_LOG_LEVEL: 'debug' },
-    signal: { name: 'SIGTERM', after: '"message":"delivery acknowledged"' },
-  });
+it.each(['SIGTERM', 'SIGINT'] as const)(
+  'the handler in it is retried, succeeds and drains on %s',
+  { timeout: 60_000 },
+  async (name) => {
+    const run = await runIn('program-0.ts', {
+      env: { PULSEWORK_LOG_LEVEL: 'debug' },
+      signal: { name, after: '"message":"delivery acknowledged"' },
+    });
+    const shown = [...(handlerProgram.split('\n').at(-2) ?? '').matchAll(/"(delivery [a-z ]+)"/g)].map(
+      ([, line]) => line,
+    );
 
-  expect(run.stdout).toMatch(/"delivery will run again".*"delayMs":1000/);
-  expect(run).toMatchObject({ stderr: '', exit: 0 });
+    expect(shown).toEqual(['delivery will run again', 'delivery acknowledged']);
+    expect(run.stdout).toMatch(/"delivery will run again".*"delayMs":1000/);
+    expect(run).toMatchObject({ stderr: '', exit: 0 });
+  },
+);
+
+it('is read in three minutes', () => {
+  const words = readme.split(/[\s|`]+/).filter((word) => /\w/.test(word));
+  expect(words.length).toBeLessThanOrEqual(900);
+});
+
+it('what it installs for a project of your own is what its programs need, and its compiler options do for them', () => {
+  const shell = blocks('sh')[0] ?? '';
+  const imported = new Set(
+    programs.flatMap((text) => [...text.matchAll(/from '(?!node:|pulsework)([^']+)'/g)].map(([, name]) => name)),
+  );
+
+  expect(shell).toContain('npm pkg set type=module');
+  for (const name of [...imported, 'typescript', 'tsx', '@types/node']) expect(shell).toContain(` ${name}`);
+  const flags = [...shell.matchAll(/--(\w+)(?: (\w+))?/g)].map(([, flag, value]) => [flag, value]);
+  expect(Object.fromEntries(flags)).toMatchObject({
+    module: 'nodenext',
+    types: 'node',
+    experimentalDecorators: undefined,
+  });
 });
 
 it('the handler in it takes at most 25 lines without blank ones', () => {
   expect(handlerProgram.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(25);
 });
 
-it('the batch handler in it is one, and takes at most 13 lines', () => {
-  expect(batchProgram).toContain('batch: { maxMessages: 500, maxWaitMs: 200 }');
-  expect(batchProgram.trimEnd().split('\n').length).toBeLessThanOrEqual(13);
-});
-
 it('the test in it holds', { timeout: 60_000 }, async () => {
   expect(testingProgram).toContain('assert.deepEqual(attempts, [1, 2, 3])');
-  expect(await runIn('program-2.ts')).toEqual({ stdout: '', stderr: '', exit: 0 });
+  const env = { PULSEWORK_LOG_LEVEL: 'error' };
+  expect(await runIn('program-1.ts', { env })).toEqual({ stdout: '', stderr: '', exit: 0 });
 });
 
 it('its two commands are those of package.json and of the gate', () => {
@@ -122,9 +154,10 @@ it('its two commands are those of package.json and of the gate', () => {
 
 it('what it shows of the first run is what the first example writes', () => {
   const written = textOf('examples/01-first-handler/expected-output.txt').split('\n');
-  const shown = (/```text\n(.*?)```/s.exec(section('What you see'))?.[1] ?? '').trimEnd().split('\n');
+  const shown = (/```text\n(.*?)```/s.exec(readme)?.[1] ?? '').trimEnd().split('\n');
   const places = shown.map((line) => written.indexOf(line));
 
+  expect(shown.length).toBeGreaterThan(2);
   expect(places).not.toContain(-1);
   expect(places).toEqual(places.toSorted((a, b) => a - b));
 });
@@ -187,8 +220,8 @@ it.each(outcomeRows)('its table says of $name what settlementFor decides', ({ na
 });
 
 function planOf(type?: SubscriptionType, capabilities: readonly Capability[] = [], timeoutMs?: number): HandlerPlan {
-  const options = { type, timeoutMs, handle: () => success() };
-  const definition = defineHandler({ name: 'a', source: 't', subscription: 's', ...options });
+  const given = { type, timeoutMs, handle: () => success() };
+  const definition = defineHandler({ name: 'a', source: 't', subscription: 's', ...given });
   const names = { fullName: (name: string) => name, consumerName: (name: string) => name };
   return planHandler(definition, { ...names, redelivery: undefined, capabilities: new Set(capabilities) });
 }
@@ -205,7 +238,7 @@ function delayedDeliveryOf(): DelayedDelivery {
   return withoutBroker === true && exclusive === true ? 'auto' : 'broker';
 }
 
-it('its table of defaults says what the code does', () => {
+it('docs/options.md says of defaults what the code does', () => {
   const plan = planOf();
   const inSeconds = (ms: number): string => `${ms / 1_000} s`;
   const count = (n: number): string => n.toLocaleString('en-US');
@@ -214,7 +247,9 @@ it('its table of defaults says what the code does', () => {
 
   expect([planOf('exclusive').concurrency, planOf('failover').concurrency, jitter]).toEqual([1, 1, 'none']);
   expect(
-    Object.fromEntries(rowsOf('Defaults').map(([option = '', value]) => [option.replaceAll('`', ''), value])),
+    Object.fromEntries(
+      rowsOf('Of a handler, with defaults', options).map(([option = '', value]) => [option.replaceAll('`', ''), value]),
+    ),
   ).toEqual({
     type: `\`${plan.spec.type}\``,
     initialPosition: `\`${plan.spec.initialPosition}\``,
@@ -231,49 +266,123 @@ it('its table of defaults says what the code does', () => {
     deadLetterSubscription: plan.deadLetterSubscription === plan.spec.subscription ? "the handler's subscription" : '?',
     onDeadLetterRefused: plan.onDeadLetterRefused === 'hold' ? '`hold`' : '?',
     delayedDelivery: `\`${delayedDeliveryOf()}\``,
-    attemptStore: resolveRuntimeOptions({ transport: embedded(), handlers: [] }).attemptStore ?? 'none',
-    'delayMs of a stand-alone NegativeAckTracker': inSeconds(DEFAULT_NEGATIVE_ACK_TRACKER.delayMs),
     deadLetterTopic: `\`${deadLetterTopicName('<topic>', '<subscription>')}\``,
     maxHeld: count(DEFAULT_HANDLER_OPTIONS.maxHeld),
     maxHeldBytes: `${DEFAULT_HANDLER_OPTIONS.maxHeldBytes / 1024 ** 2} MiB`,
     maxLaneMessages: count(DEFAULT_HANDLER_OPTIONS.maxLaneMessages),
+  });
+});
+
+it('docs/options.md says of the defaults of a runtime what the code does', () => {
+  const inSeconds = (ms: number): string => `${ms / 1_000} s`;
+  const rows = Object.fromEntries(
+    rowsOf('Of `Runtime.start`', options).map(([name = '', value]) => [name.replaceAll('`', ''), value]),
+  );
+  const resolved = resolveRuntimeOptions({ transport: embedded(), handlers: [] });
+
+  expect(rows).toMatchObject({
     namespace: `\`${DEFAULT_NAMESPACE}\``,
+    plugins: resolved.plugins.length === 0 ? 'none' : 'some',
+    telemetry: resolved.telemetry ?? 'none',
+    attemptStore: resolved.attemptStore ?? 'none',
     drainDeadlineMs: inSeconds(DEFAULT_RUNTIME_OPTIONS.drainDeadlineMs),
     callTimeoutMs: inSeconds(DEFAULT_RUNTIME_OPTIONS.callTimeoutMs),
     duplicateWindowMs: inSeconds(DEFAULT_RUNTIME_OPTIONS.duplicateWindowMs),
   });
+  expect(section('Of `Runtime.start`', options)).toContain(
+    `\`delayMs\` of a stand-alone \`NegativeAckTracker\` is ${inSeconds(DEFAULT_NEGATIVE_ACK_TRACKER.delayMs)}`,
+  );
 });
 
-it('its defaults, or what stands below them, name every option of a handler', () => {
-  const named = new Set([...section('Defaults').matchAll(/`(\w+)(?:\.\w+)?`/g)].map(([, name]) => name));
+/** Names in the first cells of a section's table. */
+function namedIn(title: string): string[] {
+  const firstCells = rowsOf(title, options).map(([cell = '']) => cell);
+  return firstCells.flatMap((cell) => [...cell.matchAll(/`(?:runtime\.)?(\w+)/g)].map(([, name = '']) => name));
+}
 
-  expect(HANDLER_OPTION_NAMES.filter((name) => !named.has(name))).toEqual([]);
+const names = <T>(members: Record<keyof Required<T>, true>): string[] => Object.keys(members).toSorted();
+const MESSAGE_OPTIONS = names<MessageOptions>({
+  key: true,
+  orderingKey: true,
+  properties: true,
+  eventTime: true,
+  deliverAt: true,
+  deliverAfterMs: true,
+  correlationId: true,
+});
+const DELIVERY_FIELDS = names<Delivery>({
+  payload: true,
+  id: true,
+  topic: true,
+  originId: true,
+  subscription: true,
+  handler: true,
+  key: true,
+  orderingKey: true,
+  properties: true,
+  publishTimeMs: true,
+  eventTimeMs: true,
+  attempt: true,
+  maxDeliveries: true,
+  redeliveryCount: true,
+  correlationId: true,
+  signal: true,
+});
+const RUNTIME_MEMBERS = names<Runtime>({
+  closed: true,
+  state: true,
+  topology: true,
+  health: true,
+  subscription: true,
+  publisher: true,
+  drain: true,
+  close: true,
 });
 
-it('its table of entry points has those of package.json', () => {
-  const listed = rowsOf('Entry points').map(([name = '']) => name.replaceAll('`', ''));
+it('docs/options.md names every option of a handler once, with its default or without one', () => {
+  const named = [...namedIn('Of a handler, with defaults'), ...namedIn('Of a handler, without defaults')];
+  const required = ['name', 'source', 'subscription', 'handle', 'payload', 'codec', 'batch'];
+
+  expect(named.toSorted()).toEqual(
+    [...HANDLER_OPTION_NAMES, ...required, 'redelivery'].toSorted(), // `redelivery` has a row for each of its fields
+  );
+});
+
+it.each([
+  ['Of `Runtime.start`', RUNTIME_OPTION_NAMES.toSorted()],
+  ['Publishing', MESSAGE_OPTIONS],
+  ['A delivery', DELIVERY_FIELDS],
+  ['The runtime', RUNTIME_MEMBERS],
+])('docs/options.md names in "%s" all that there is', (title, expected) => {
+  expect([...new Set(namedIn(title))].toSorted()).toEqual(expected);
+});
+
+it('docs/architecture.md has the entry points of package.json', () => {
+  const listed = rowsOf('Entry points', architecture).map(([name = '']) => name.replaceAll('`', ''));
   const exported = Object.keys(manifest.exports).filter((path) => path !== './package.json');
 
   expect(listed).toEqual(exported.map((path) => path.replace('.', manifest.name)));
 });
 
-it('its table of examples has all of them', () => {
-  const listed = rowsOf('What you see').map(([name = '']) => /^\[(.*?)\]/.exec(name)?.[1]);
+it('the table of examples has all of them', () => {
+  const table = textOf('examples/README.md').matchAll(/^\| \[(.*?)\]\(\1\)/gm);
+  const listed = [...table].map(([, name]) => name);
   const folders = new Set(repositoryFiles.flatMap((path) => /^examples\/([^/]+)\//.exec(path)?.[1] ?? []));
 
   expect(listed).toEqual([...folders].sort());
 });
 
-it('its folders and links exist', () => {
-  const folders = rowsOf('Folders').map(([name = '']) => name.replaceAll('`', ''));
+it('its links, and the folders of docs/architecture.md, exist', () => {
+  const folders = rowsOf('Folders', architecture).map(([name = '']) => name.replaceAll('`', ''));
   const links = [...readme.matchAll(/\]\(([^)#]+)\)/g)].map(([, path = '']) => path);
 
+  expect(links.length).toBeGreaterThan(8);
   expect([...folders, ...links].filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
-it('its folders are those of src, and the others that a newcomer meets', () => {
+it('the folders of docs/architecture.md are those of src, and the others that a newcomer meets', () => {
   const inSrc = new Set(repositoryFiles.flatMap((path) => /^(src\/[^/]+)\//.exec(path)?.[1] ?? []));
-  const listed = rowsOf('Folders').map(([name = '']) => name.replaceAll('`', ''));
+  const listed = rowsOf('Folders', architecture).map(([name = '']) => name.replaceAll('`', ''));
 
   expect(listed.filter((path) => path.startsWith('src/')).sort()).toEqual([...inSrc].sort());
 });

@@ -272,7 +272,7 @@ describe('at start', () => {
         'handler "h": "batch.maxMessages" must be a positive integer, got 0',
         'handler "h": "batch.maxWaitMs" must be a duration of 0 ms or more (in milliseconds), got -1',
         'handler "h": "batch.maxBytes" must be a positive integer, got 1.5',
-        'handler "list": "batch" must be an object, got an array of 0',
+        'handler "list": "batch" must be an object such as {}, which takes the defaults, got an array of 0',
       ],
     });
   });

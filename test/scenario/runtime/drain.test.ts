@@ -186,3 +186,57 @@ describe('drain', () => {
     expect(calls).toEqual(['a start', 'b start', 'a drain', 'b drain', 'b close', 'a close']);
   });
 });
+
+describe('close() while a drain is under way', () => {
+  const untilAborted = ({ signal }: Order): Promise<Outcome> =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+
+  it.each([seconds(30), Infinity])(
+    'interrupts at once what the drain would have waited for (%s ms)',
+    async (deadlineMs) => {
+      const runtime = await startHandler(untilAborted);
+      await world.publish('orders', 1);
+      await world.clock.advanceBy(0);
+      const draining = runtime.drain({ deadlineMs });
+      await world.clock.advanceBy(seconds(2));
+      expect(runtime.close()).toBe(draining);
+      await world.clock.advanceBy(0);
+
+      expect(await draining).toEqual({ complete: false, stillRunning: [] });
+      expect(world.backlog('orders', 's')).toBe(1);
+      expect(world.clock.pendingTimers).toEqual([]);
+    },
+  );
+
+  it('twice leaves handlers their second after the signal', async () => {
+    const runtime = await startHandler(
+      ({ signal }) =>
+        new Promise((resolve) => signal.addEventListener('abort', () => void wait(900).then(() => resolve(success())))),
+    );
+    await world.publish('orders', 1);
+    await world.clock.advanceBy(0);
+    const closing = runtime.close();
+    await world.clock.advanceBy(100);
+    void runtime.close();
+    await world.clock.advanceBy(seconds(1));
+    expect(await closing).toEqual({ complete: false, stillRunning: [] });
+    expect(world.backlog('orders', 's')).toBe(0);
+  });
+
+  it('by a plugin that hears of the drain is the same drain', async () => {
+    const seen: unknown[] = [];
+    let drain = (): Promise<unknown> => Promise.reject(new Error('not started'));
+    const runtime = await world.start({
+      handlers: [defineHandler({ name: 'h', source: orders, subscription: 's', handle: () => success() })],
+      plugins: [
+        {
+          name: 'p',
+          onStart: (control) => void (drain = () => control.drain()),
+          onDrain: () => void drain().then((report) => seen.push(report)),
+        },
+      ],
+    });
+    const report = await world.drain(runtime);
+    expect(seen).toEqual([report]);
+  });
+});

@@ -75,6 +75,31 @@ describe('a dependency that is down', () => {
     await bank.world.end();
   });
 
+  it('pauses a subscription whose rule names no errors too: what it throws is never an outage', async () => {
+    const bank = new Bank();
+    const along: number[] = [];
+    const startMs = bank.world.clock.now();
+    const thrown = { attempts: 0 };
+    const waits = handler(
+      'along',
+      () => {
+        along.push((bank.world.clock.now() - startMs) / 1_000);
+        if (thrown.attempts++ === 0) throw new BankDown('thrown by one whose rule has no errors');
+        return success();
+      },
+      { outage: [{ dependency: 'bank' }] },
+    );
+    await bank.world.start({ handlers: [handler('pay', bank.ask), waits] });
+    await bank.world.publish('pay-jobs', 1);
+    await bank.world.clock.advanceBy(1);
+    await bank.world.publish('along-jobs', 2);
+    await bank.world.clock.advanceBy(minutes(10));
+
+    const backAt = (bank.calls.at(-1)?.atMs ?? 0) / 1_000;
+    expect(along).toEqual([backAt, backAt + 1]);
+    await bank.world.end();
+  });
+
   it('that is back is asked by one, then two, four, eight at a time', async () => {
     const world = new World();
     let down = true;
@@ -177,9 +202,10 @@ describe('a dependency that is down', () => {
   });
 
   it.each([
-    [[{ dependency: '', errors: [BankDown] }], /"outage.dependency" must be a text that is not empty/],
-    [[{ dependency: 'x', errors: [] }], /"outage.errors" must be a list of error classes/],
-    [[{ dependency: 'x', errors: [BankDown], after: 1 }], /unknown option "outage.after"/],
+    [[{ dependency: '', errors: [BankDown] }], /"outage\[0\].dependency" must be a text that is not empty/],
+    [[{ dependency: 'x', errors: [Error, 'x'] }], /"outage\[0\].errors" takes error classes, item 1 is "x"/],
+    [[{ dependency: 'x', errors: [BankDown], after: 1 }], /unknown option "outage\[0\].after"/],
+    [[{ errors: [BankDown] }], /"outage\[0\].dependency" is missing; it must be the name of what may be down/],
     ['bank', /"outage" must be a list/],
   ])('with the rule %j is refused at start', async (outage, reason) => {
     const world = new World();

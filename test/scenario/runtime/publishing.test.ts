@@ -275,6 +275,29 @@ describe('log lines', () => {
     expect(JSON.stringify(world.log)).not.toContain('not for logs');
   });
 
+  it('at error from the first time on where a follow-up is refused, which no repeat mends', async () => {
+    await world.start({
+      handlers: [
+        defineHandler({
+          name: 'h',
+          source: topic('numbers'),
+          subscription: 's',
+          redelivery: { maxDeliveries: 2 },
+          handle: ({ payload }) => success(orders.message({ id: payload as never })),
+        }),
+      ],
+    });
+    await world.publish('numbers', 5);
+    await world.clock.advanceBy(seconds(5));
+    const lines = world.log.filter((line) => line.message.startsWith('delivery'));
+
+    expect(lines.map(({ level, fields }) => [level, fields['settlement'], fields['cause']])).toEqual([
+      ['error', 'redeliver', undefined],
+      ['error', 'dead-letter', 'publish-refused'],
+    ]);
+    expect(lines[0]?.fields['reason']).toContain('payload does not match its schema: id');
+  });
+
   it('a logger that throws changes nothing', async () => {
     const failing = (): never => {
       throw new Error('disk full');

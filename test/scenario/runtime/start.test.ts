@@ -181,7 +181,7 @@ describe('what is wrong with the options', () => {
 
   it('an idempotent() made for another topic than the handler takes', async () => {
     const store = memoryIdempotencyStore();
-    const guard = idempotent(orders, { key: ({ id }) => String(id), store, ttlMs: 1_000 });
+    const guard = idempotent(orders, { key: ({ payload }) => payload.id, store, ttlMs: 1_000 });
     const problems = await problemsOf({
       handlers: [
         handler('a', { idempotent: guard }),
@@ -286,7 +286,7 @@ describe('start', () => {
       handlers: [handler('first')],
       plugins: [{ name: 'p', onStart: () => Promise.reject(new Error('no licence')) }],
     });
-    await expect(starting).rejects.toThrow('no licence');
+    await expect(starting).rejects.toMatchObject({ code: 'START_FAILED', message: 'plugin "p": no licence' });
     expect(world.broker.stats('orders').subscriptions.get('first')?.consumers).toEqual([]);
   });
 

@@ -1,0 +1,224 @@
+// Lets runs start no faster than something behind them can take: a token bucket by the runtime's clock. Who finds no
+// token waits for one in the order of arrival.
+import { PulseworkError, describeValue, toError } from '../core/errors.js';
+import { OptionChecker } from '../core/options.js';
+import type { Delivery } from '../core/delivery.js';
+import type { Outcome } from '../core/outcome.js';
+import type { Clock, Timer } from '../ports/clock.js';
+import type { Plugin } from '../ports/plugin.js';
+import type { RuntimeControl } from '../ports/runtime-view.js';
+
+export interface RateLimitOptions {
+  /** Runs that may start per second, above 0; 0.5 is one every two seconds. */
+  readonly perSecond: number;
+  /**
+   * Runs that may start at once after a quiet time, 1 or more: in any `t` seconds at most `burst + perSecond × t` start.
+   * @default a tenth of `perSecond`, at least 1: with less, timers that fire late would cost rate
+   */
+  readonly burst?: number | undefined;
+  /** `runtime`: all handlers share one limit. `handler`: each has its own. @default 'runtime' */
+  readonly by?: 'runtime' | 'handler' | undefined;
+  /** Names of the handlers that are limited; one that the runtime does not have fails its start. @default all */
+  readonly handlers?: readonly string[] | undefined;
+  /** The plugin's name, for a runtime with several limits. @default 'rate-limit' */
+  readonly name?: string | undefined;
+}
+
+const OPTION_NAMES = [
+  'perSecond',
+  'burst',
+  'by',
+  'handlers',
+  'name',
+] as const satisfies readonly (keyof RateLimitOptions)[];
+
+/** Buckets keep fractions of a token; a sum of them may miss the whole by this much. */
+const ROUNDING = 1e-9;
+
+/**
+ * A run that waits holds its slot of `concurrency`, and its `timeoutMs` counts; it ends, uncounted, when a drain's deadline
+ * passes. Of a batch handler each delivery is one run.
+ * @throws ConfigurationError on an option that is unknown or wrong.
+ */
+export function rateLimit(options: RateLimitOptions): Plugin {
+  checkOptions(options);
+  return new RateLimit(options);
+}
+
+class RateLimit implements Plugin {
+  readonly name: string;
+  readonly #rate: Rate;
+  readonly #perHandler: boolean;
+  readonly #handlers: ReadonlySet<string> | undefined;
+  readonly #buckets = new Map<string, TokenBucket>();
+  #clock: Clock | undefined;
+
+  constructor({ perSecond, burst, by, handlers, name }: RateLimitOptions) {
+    this.name = name ?? 'rate-limit';
+    this.#rate = { perMs: perSecond / 1_000, burst: burst ?? Math.max(1, Math.ceil(perSecond / 10)) };
+    this.#perHandler = by === 'handler';
+    this.#handlers = handlers === undefined ? undefined : new Set(handlers);
+  }
+
+  onStart(runtime: RuntimeControl): void {
+    this.#clock = runtime.clock;
+    const known = runtime.health().map(({ handler }) => handler);
+    const missing = [...(this.#handlers ?? [])].filter((handler) => !known.includes(handler));
+    if (missing.length === 0) return;
+    const check = new OptionChecker('rateLimit');
+    check.problem(
+      `no handler is named ${missing.map((m) => JSON.stringify(m)).join(', ')}; there are ${known.join(', ')}`,
+    );
+    check.throwIfAny();
+  }
+
+  aroundHandler(delivery: Delivery, next: () => Outcome | Promise<Outcome>): Outcome | Promise<Outcome> {
+    if (this.#handlers?.has(delivery.handler) === false) return next();
+    const bucket = this.#bucketFor(delivery.handler);
+    return bucket.tryTake() ? next() : bucket.take(delivery.signal).then(next);
+  }
+
+  onClose(): void {
+    for (const bucket of this.#buckets.values()) bucket.close();
+    this.#buckets.clear();
+  }
+
+  #bucketFor(handler: string): TokenBucket {
+    const key = this.#perHandler ? handler : '';
+    const known = this.#buckets.get(key);
+    if (known !== undefined) return known;
+    if (this.#clock === undefined)
+      throw new PulseworkError('ILLEGAL_STATE', `plugin ${JSON.stringify(this.name)} has not started`);
+    const made = new TokenBucket(this.#rate, this.#clock);
+    this.#buckets.set(key, made);
+    return made;
+  }
+}
+
+interface Rate {
+  readonly perMs: number;
+  readonly burst: number;
+}
+
+interface Waiting {
+  readonly go: () => void;
+  readonly giveUp: (reason: unknown) => void;
+}
+
+class TokenBucket {
+  readonly #rate: Rate;
+  readonly #clock: Clock;
+  /** In the order of arrival: a Set keeps it, and one in its middle can leave. */
+  readonly #waiting = new Set<Waiting>();
+  #tokens: number;
+  #filledMs: number;
+  #timer: Timer | undefined;
+
+  constructor(rate: Rate, clock: Clock) {
+    this.#rate = rate;
+    this.#clock = clock;
+    this.#tokens = rate.burst;
+    this.#filledMs = clock.now();
+  }
+
+  /** False when somebody would have to wait: nobody goes before those that wait already. */
+  tryTake(): boolean {
+    if (this.#waiting.size > 0) return false;
+    this.#fill();
+    return this.#takeOne();
+  }
+
+  /** Resolves with a token in hand; rejects with the signal's reason once it aborts. */
+  take(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const abort = (): void => waiting.giveUp(signal.reason);
+      const leave = (): void => {
+        this.#waiting.delete(waiting);
+        signal.removeEventListener('abort', abort);
+      };
+      const waiting: Waiting = {
+        go: () => {
+          leave();
+          resolve();
+        },
+        giveUp: (reason) => {
+          leave();
+          reject(toError(reason));
+        },
+      };
+      if (signal.aborted) return abort();
+      signal.addEventListener('abort', abort);
+      this.#waiting.add(waiting);
+      this.#setTimer();
+    });
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const reason = new PulseworkError('ALREADY_CLOSED', 'the rate limit was closed while a run waited');
+    for (const { giveUp } of this.#waiting) giveUp(reason);
+  }
+
+  #letGo(): void {
+    this.#fill();
+    for (const { go } of this.#waiting) {
+      if (!this.#takeOne()) break;
+      go();
+    }
+    this.#setTimer();
+  }
+
+  #takeOne(): boolean {
+    if (this.#tokens < 1 - ROUNDING) return false;
+    this.#tokens = Math.max(0, this.#tokens - 1);
+    return true;
+  }
+
+  #fill(): void {
+    const now = this.#clock.now();
+    this.#tokens = Math.min(this.#rate.burst, this.#tokens + (now - this.#filledMs) * this.#rate.perMs);
+    this.#filledMs = now;
+  }
+
+  /** One timer, for the next token, and only while somebody waits. */
+  #setTimer(): void {
+    if (this.#waiting.size === 0 || this.#timer !== undefined) return;
+    const missing = 1 - this.#tokens;
+    const sinceMs = this.#clock.now() - this.#filledMs;
+    this.#timer = this.#clock.setTimer(Math.max(1, Math.ceil(missing / this.#rate.perMs - sinceMs - ROUNDING)), () => {
+      this.#timer = undefined;
+      this.#letGo();
+    });
+  }
+}
+
+function checkOptions(options: RateLimitOptions): void {
+  const check = new OptionChecker('rateLimit');
+  if (check.object('options', options, '{ perSecond: 10 }')) {
+    check.required(options, { perSecond: 'a number above 0' });
+    check.unknownOptions(options, OPTION_NAMES);
+    checkNumber('perSecond', options.perSecond, check, { least: Number.MIN_VALUE, rule: 'a finite number above 0' });
+    checkNumber('burst', options.burst, check, { least: 1, rule: 'a finite number of 1 or more' });
+    check.oneOf('by', options.by, ['runtime', 'handler']);
+    check.nonEmptyString('name', options.name);
+    const { handlers } = options as { readonly handlers?: unknown };
+    if (handlers !== undefined && !isListOfNames(handlers))
+      check.problem(`"handlers" must be a list of at least one handler name, got ${describeValue(handlers)}`);
+  }
+  check.throwIfAny();
+}
+
+function checkNumber(
+  name: string,
+  value: unknown,
+  check: OptionChecker,
+  { least, rule }: { readonly least: number; readonly rule: string },
+): void {
+  if (value === undefined || (typeof value === 'number' && value >= least && value < Infinity)) return;
+  check.problem(`${JSON.stringify(name)} must be ${rule}, got ${describeValue(value)}`);
+}
+
+function isListOfNames(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every((name) => typeof name === 'string' && name !== '');
+}
