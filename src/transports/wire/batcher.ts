@@ -1,5 +1,6 @@
 // Gathers messages of one producer into entries: which of them may travel together, and when they leave.
 import type { EncodedMessage } from '../../core/message.js';
+import type { MessageId } from '../../core/message-id.js';
 import type { Clock, Timer } from '../../ports/clock.js';
 import { OutgoingBatch } from './outgoing-batch.js';
 import type { PendingMessage } from './pending-message.js';
@@ -19,8 +20,12 @@ export class Batcher {
   readonly #spareWriters: BatchWriter[] = [];
   #messages = 0;
   #bytes = 0;
+  /** When the first of them was gathered. */
+  #sinceMs = 0;
   #scheduled = false;
   #timer: Timer | undefined;
+  /** One for all times: a function made for each message would be made before it is known whether it is needed. */
+  readonly #due = (): void => this.#timeIsUp();
   /** The highest sequence id that was ever gathered. */
   #highest = -1;
   /** Counts what was sent: messages without a key change the partition with it. */
@@ -37,20 +42,27 @@ export class Batcher {
     this.#highest = Math.max(this.#highest, sequenceId);
   }
 
-  /** @throws what a message that cannot be written makes the writer throw; it is not gathered then. */
-  add(message: PendingMessage): void {
+  /** @returns the receipt. @throws what a message that cannot be written makes the writer throw; it is not gathered then. */
+  add(message: PendingMessage): Promise<MessageId> {
     const options = this.#options;
     if (options === undefined || !this.#mayJoin(message, options)) return this.#sendAlone(message);
     if (this.#bytes + message.bytes > options.maxBytes) this.flush();
     const key = options.byKey ? batchKeyOf(message.message) : '';
-    const batch = this.#batches.get(key) ?? new OutgoingBatch(this.#clock.now(), this.#spareWriters.pop());
-    batch.add(message);
+    const batch = this.#batches.get(key) ?? this.#begin();
+    const receipt = batch.add(message);
     if (batch.size === 1) this.#batches.set(key, batch);
     this.#highest = message.sequenceId;
     this.#messages += 1;
     this.#bytes += message.bytes;
     if (this.#messages >= options.maxMessages || this.#bytes >= options.maxBytes) this.flush();
-    else this.#schedule(options.maxDelayMs);
+    else if (!this.#scheduled) this.#schedule(options.maxDelayMs);
+    return receipt;
+  }
+
+  #begin(): OutgoingBatch {
+    const nowMs = this.#clock.now();
+    if (this.#messages === 0) this.#sinceMs = nowMs;
+    return new OutgoingBatch(nowMs, this.#spareWriters.pop());
   }
 
   /** Sends what is gathered. */
@@ -87,22 +99,29 @@ export class Batcher {
     return message.deliverAtMs === undefined && sequenceId > this.#highest && bytes <= maxBytes;
   }
 
-  #sendAlone(message: PendingMessage): void {
+  #sendAlone(message: PendingMessage): Promise<MessageId> {
     this.flush();
     this.#highest = Math.max(this.#highest, message.sequenceId);
     this.sent += 1;
-    this.#send(OutgoingBatch.alone(message, this.#clock.now()));
+    const batch = new OutgoingBatch(this.#clock.now());
+    const receipt = batch.addAlone(message);
+    this.#send(batch);
+    return receipt;
   }
 
   #schedule(delayMs: number): void {
-    if (this.#scheduled) return;
     this.#scheduled = true;
-    const due = (): void => {
-      this.#scheduled = false;
-      this.flush();
-    };
-    if (delayMs === 0) this.#clock.nextTurn(due);
-    else this.#timer = this.#clock.setTimer(delayMs, due);
+    if (delayMs === 0) this.#clock.nextTurn(this.#due);
+    else this.#timer = this.#clock.setTimer(delayMs, this.#due);
+  }
+
+  /** What it was set for may have left when there was enough of it: what came afterwards has its own delay. */
+  #timeIsUp(): void {
+    this.#scheduled = false;
+    if (this.#messages === 0) return;
+    const leftMs = this.#sinceMs + (this.#options?.maxDelayMs ?? 0) - this.#clock.now();
+    if (leftMs > 0) this.#schedule(leftMs);
+    else this.flush();
   }
 }
 

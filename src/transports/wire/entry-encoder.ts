@@ -20,8 +20,8 @@ export interface EntryOrigin {
 export function entryOf(batch: OutgoingBatch, byKey: boolean, origin: EntryOrigin): PendingEntry {
   const { size, receipts } = batch;
   const sequenceId = batchSequenceId(batch, byKey);
-  if (size > 1) return { sequenceId, frame: encodeBatch(batch, byKey, origin), receipts };
-  return { sequenceId, frame: encodeSingle(batch.first, sequenceId, origin), receipts };
+  const frame = size > 1 ? encodeBatch(batch, byKey, origin) : encodeSingle(batch.first, sequenceId, origin);
+  return { sequenceId, frame, receipts, sentAgain: false };
 }
 
 /** One message as one entry. */

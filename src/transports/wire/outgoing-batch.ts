@@ -1,11 +1,11 @@
 // Messages that travel as one entry, written down as they come: nothing of what the callers gave is kept or copied
 // twice, and what they do to their bytes later changes nothing.
 import type { EncodedMessage } from '../../core/message.js';
+import type { MessageId } from '../../core/message-id.js';
 import { messageFieldsOf } from './message-fields.js';
 import { ownCopy, sizeOf } from './pending-message.js';
 import type { PendingMessage } from './pending-message.js';
 import { PendingReceipts } from './pending-receipts.js';
-import type { Settle } from './pending-receipts.js';
 import { BatchWriter, decodeBatch } from './protocol/batch.js';
 
 /** Of a batch that has no message yet. */
@@ -25,14 +25,6 @@ export class OutgoingBatch {
     this.#writer = writer;
   }
 
-  /** One message as an entry of its own. It is not copied: to be sent within the call that published it. */
-  static alone(message: PendingMessage, nowMs: number): OutgoingBatch {
-    const batch = new OutgoingBatch(nowMs);
-    batch.#first = message.message;
-    batch.#count(message);
-    return batch;
-  }
-
   /** How many messages. */
   get size(): number {
     return this.receipts.count;
@@ -43,11 +35,20 @@ export class OutgoingBatch {
     return this.#first;
   }
 
-  /** @throws what a message that cannot be written makes the writer throw; the batch is as before then. */
-  add(message: PendingMessage): void {
+  /**
+   * @returns the receipt. @throws what a message that cannot be written makes the writer throw; the batch is as before
+   *   then.
+   */
+  add(message: PendingMessage): Promise<MessageId> {
     this.#writer.addMessage(message.message, message.sequenceId);
     if (this.size === 0) this.#first = ownCopy(message.message);
-    this.#count(message);
+    return this.#count(message);
+  }
+
+  /** The only message of its entry. It is not copied: to be sent within the call that published it. */
+  addAlone(message: PendingMessage): Promise<MessageId> {
+    this.#first = message.message;
+    return this.#count(message);
   }
 
   /** The payload of the entry; a view that the next use of the writer changes. */
@@ -61,26 +62,26 @@ export class OutgoingBatch {
     return this.#writer;
   }
 
-  /** The same messages as two batches. */
+  /** The same messages as two batches, whose receipts they have from now on. */
   halves(): readonly [OutgoingBatch, OutgoingBatch] {
     const { sinceMs } = this.receipts;
     const halves = [new OutgoingBatch(sinceMs), new OutgoingBatch(sinceMs)] as const;
-    const settles = this.receipts.settles;
+    const receipts: Promise<MessageId>[] = [];
     const payload = this.payload();
     for (const { index, metadata, start, end } of decodeBatch(payload, this.size)) {
       const own = metadata.nullValue === true ? null : payload.subarray(start, end);
       const message = { payload: own, ...messageFieldsOf(metadata) };
       const { sequenceId = -1 } = metadata;
-      const settle = settles[index] as Settle;
       const half = halves[index < this.size >>> 1 ? 0 : 1];
-      half.add({ message, sequenceId, bytes: sizeOf(message), sinceMs, settle });
+      receipts.push(half.add({ message, sequenceId, bytes: sizeOf(message), sinceMs }));
     }
+    this.receipts.movedTo(receipts);
     return halves;
   }
 
-  #count(message: PendingMessage): void {
-    if (this.size === 0) this.lowestId = message.sequenceId;
-    this.highestId = message.sequenceId;
-    this.receipts.add(message);
+  #count({ sequenceId, bytes, sinceMs }: PendingMessage): Promise<MessageId> {
+    if (this.size === 0) this.lowestId = sequenceId;
+    this.highestId = sequenceId;
+    return this.receipts.add(bytes, sinceMs);
   }
 }

@@ -1,12 +1,12 @@
 // One message from `publish` to its receipt, and the room that such messages take: per publisher in messages, per client
 // in bytes. What finds no room waits in order; the promise that its publisher awaits is the back-pressure.
 import type { EncodedMessage } from '../../core/message.js';
+import type { MessageId } from '../../core/message-id.js';
 import type { MessageProperties } from '../../core/properties.js';
 import { NO_PROPERTIES, copyProperties } from '../../core/properties.js';
 import type { Clock } from '../../ports/clock.js';
 import { Fifo } from './fifo.js';
-import { failedReceipt } from './pending-receipts.js';
-import type { PendingReceipts, Settle } from './pending-receipts.js';
+import type { PendingReceipts } from './pending-receipts.js';
 
 export interface PendingMessage {
   /** What its publisher gave; a copy of it once it waits for room. */
@@ -16,7 +16,12 @@ export interface PendingMessage {
   readonly bytes: number;
   /** When it was published; undefined for now. */
   readonly sinceMs: number | undefined;
-  readonly settle: Settle;
+}
+
+/** One that waits for room, and what settles the promise that its publisher has. */
+interface WaitingMessage {
+  readonly message: PendingMessage;
+  readonly settle: (receipt: Promise<MessageId>) => void;
 }
 
 /** What waits is written later: what the caller does to its bytes meanwhile must change nothing. */
@@ -61,18 +66,20 @@ export class PendingBytes {
   }
 }
 
+/** Sends a message that has found room, and gives its receipt. */
+type Admit = (message: PendingMessage) => Promise<MessageId>;
+
 export class PendingRoom {
   readonly #maxMessages: number;
   readonly #bytes: PendingBytes;
   readonly #clock: Clock;
-  /** Sends a message that has found room. */
-  readonly #admit: (message: PendingMessage) => void;
-  readonly #queue = new Fifo<PendingMessage>();
+  readonly #admit: Admit;
+  readonly #queue = new Fifo<WaitingMessage>();
   #messages = 0;
   /** A message that fails at once leaves while others are let in: the loop that lets them in goes on, not a new one. */
   #admitting = false;
 
-  constructor(maxMessages: number, bytes: PendingBytes, clock: Clock, admit: (message: PendingMessage) => void) {
+  constructor(maxMessages: number, bytes: PendingBytes, clock: Clock, admit: Admit) {
     this.#clock = clock;
     this.#maxMessages = maxMessages;
     this.#bytes = bytes;
@@ -80,10 +87,11 @@ export class PendingRoom {
   }
 
   /** Sends it now, or once those before it were sent and there is room. */
-  enter(message: PendingMessage): void {
+  enter(message: PendingMessage): Promise<MessageId> {
     if (this.#queue.size === 0 && this.#fits(message)) return this.#take(message);
-    this.#queue.push({ ...message, message: ownCopy(message.message), sinceMs: this.#clock.now() });
+    const own = { ...message, message: ownCopy(message.message), sinceMs: this.#clock.now() };
     this.#bytes.waiting.add(this);
+    return new Promise((settle) => this.#queue.push({ message: own, settle }));
   }
 
   /** Called once for each message that was admitted: it has its receipt, or failed. */
@@ -96,25 +104,24 @@ export class PendingRoom {
   /** Fails what waits; what was admitted is not touched. */
   close(error: Error): void {
     this.#bytes.waiting.delete(this);
-    const failure = failedReceipt(error);
-    for (const { settle } of this.#queue.takeAll()) settle(failure);
+    for (const { settle } of this.#queue.takeAll()) settle(Promise.reject(error));
   }
 
   #admitWaiting(): void {
     if (this.#admitting) return;
     this.#admitting = true;
-    for (let next = this.#queue.peek(); next !== undefined && this.#fits(next); next = this.#queue.peek()) {
+    for (let next = this.#queue.peek(); next !== undefined && this.#fits(next.message); next = this.#queue.peek()) {
       this.#queue.shift();
-      this.#take(next);
+      next.settle(this.#take(next.message));
     }
     this.#admitting = false;
     if (this.#queue.size === 0) this.#bytes.waiting.delete(this);
   }
 
-  #take(message: PendingMessage): void {
+  #take(message: PendingMessage): Promise<MessageId> {
     this.#messages += 1;
     this.#bytes.used += message.bytes;
-    this.#admit(message);
+    return this.#admit(message);
   }
 
   /** One that is larger than all the room goes when it is alone. */

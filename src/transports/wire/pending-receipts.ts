@@ -1,10 +1,7 @@
 // The promises of messages that share one entry: stored together, or failed together. Tens of thousands wait at a time
-// and the garbage collector walks over all of them, so each costs one function and nothing else.
+// and the garbage collector walks over all of them, so all wait for one promise of their entry: each is what `then` made
+// of it, and nothing is kept for a message but that.
 import type { MessageId } from '../../core/message-id.js';
-import type { PendingMessage } from './pending-message.js';
-
-/** Settles the promise of one message: a rejected promise fails it, so that no second function has to be kept. */
-export type Settle = (receipt: MessageId | Promise<never>) => void;
 
 export interface EntryPlace {
   readonly ledgerId: number;
@@ -13,55 +10,49 @@ export interface EntryPlace {
   readonly topic: string;
 }
 
-let captured: Settle = () => undefined;
-/** One function for all promises: a closure for each would be garbage. */
-const capture = (settle: Settle): void => void (captured = settle);
-
-/** A promise, and what settles it. */
-export function promisedReceipt(): { readonly promise: Promise<MessageId>; readonly settle: Settle } {
-  const promise = new Promise<MessageId>(capture);
-  return { promise, settle: captured };
-}
-
-/** What `settle` takes to fail messages; none of them is no mistake. */
-export function failedReceipt(error: Error): Promise<never> {
-  const failed = Promise.reject(error);
-  failed.catch(() => undefined);
-  return failed;
-}
+/** What became of the message at a place in its entry. */
+type Outcome = (index: number) => MessageId | Promise<MessageId>;
 
 export class PendingReceipts {
+  /** How many messages. */
+  count = 0;
   /** What they count in limits, together. */
   bytes = 0;
   /** When the oldest was published; the send timeout runs from here. */
   sinceMs: number;
-  readonly settles: Settle[] = [];
+  readonly #outcome: Promise<Outcome>;
+  #settle!: (outcome: Outcome | Promise<never>) => void;
+  /** One function for all messages: what waits for a promise is told in the order in which it began to. */
+  readonly #next: (outcome: Outcome) => MessageId | Promise<MessageId>;
 
   constructor(sinceMs: number) {
     this.sinceMs = sinceMs;
+    this.#outcome = new Promise((resolve) => (this.#settle = resolve));
+    let index = 0;
+    this.#next = (outcome) => outcome(index++);
   }
 
-  get count(): number {
-    return this.settles.length;
-  }
-
-  /** In the order of publishing. */
-  add({ settle, bytes, sinceMs }: PendingMessage): void {
+  /** One more, in the order of publishing. @returns the receipt. @param sinceMs undefined for when the entry began. */
+  add(bytes: number, sinceMs: number | undefined): Promise<MessageId> {
     if (sinceMs !== undefined && this.count === 0) this.sinceMs = sinceMs;
-    this.settles.push(settle);
+    this.count += 1;
     this.bytes += bytes;
+    return this.#outcome.then(this.#next);
   }
 
   stored({ ledgerId, entryId, partition, topic }: EntryPlace): void {
-    const settles = this.settles;
-    const batchSize = settles.length === 1 ? 0 : settles.length;
-    for (let i = 0; i < settles.length; i++) {
-      settles[i]?.({ ledgerId, entryId, partition, batchIndex: batchSize === 0 ? -1 : i, batchSize, topic });
-    }
+    const batchSize = this.count === 1 ? 0 : this.count;
+    this.#settle((index) => {
+      return { ledgerId, entryId, partition, batchIndex: batchSize === 0 ? -1 : index, batchSize, topic };
+    });
+  }
+
+  /** They went into other entries, from which each has its receipt. */
+  movedTo(receipts: readonly Promise<MessageId>[]): void {
+    this.#settle((index) => receipts[index] as Promise<MessageId>);
   }
 
   failed(error: Error): void {
-    const failure = failedReceipt(error);
-    for (const settle of this.settles) settle(failure);
+    this.#settle(Promise.reject(error));
   }
 }

@@ -1,6 +1,7 @@
 // The producer of one topic or partition: its registration at the broker over all reconnects, and the entries without a
 // receipt, which are sent again in order, unchanged, after each new registration.
 import { TransportError } from '../../core/errors.js';
+import type { MessageId } from '../../core/message-id.js';
 import { partitionOf } from '../../core/topic-name.js';
 import { Attachment } from './attachment.js';
 import { Batcher } from './batcher.js';
@@ -11,9 +12,9 @@ import type { OutgoingBatch } from './outgoing-batch.js';
 import { PendingEntries } from './pending-entries.js';
 import type { PendingEntry } from './pending-entries.js';
 import type { PendingMessage } from './pending-message.js';
-import { failedReceipt } from './pending-receipts.js';
 import type { PendingReceipts } from './pending-receipts.js';
 import type { CommandBody } from './protocol/commands.js';
+import { freeFrameMemory } from './protocol/frame-memory.js';
 import { isIntactSend, sectionBytesOf } from './protocol/frames.js';
 import { messageTooLarge, nameUsedUp, overtaken, storedOutOfReach } from './publish-errors.js';
 import type { ResolvedPublisherOptions } from './publisher-options.js';
@@ -94,12 +95,14 @@ export class TopicProducer implements ProducerSide {
     return this.#batcher.sent;
   }
 
-  publish(message: PendingMessage): void {
-    if (this.#dead !== undefined) return this.#failOne(message, this.#dead);
+  publish(message: PendingMessage): Promise<MessageId> {
     try {
-      this.#batcher.add(message);
+      if (this.#dead !== undefined) throw this.#dead;
+      return this.#batcher.add(message);
     } catch (error) {
-      this.#failOne(message, error as Error);
+      const failure = error as Error;
+      this.#parts.done({ count: 1, bytes: message.bytes });
+      return Promise.reject(failure);
     }
   }
 
@@ -115,7 +118,8 @@ export class TopicProducer implements ProducerSide {
     if (entry === undefined || entry === 'late') return;
     if (entry === 'gap') return this.#registerAgain();
     this.#attachment.worked();
-    const { receipts } = entry;
+    const { receipts, frame, sentAgain } = entry;
+    if (!sentAgain) freeFrameMemory(frame);
     if (this.#refused.delete(sequenceId) && ledgerId < 0) return this.#fail(receipts, overtaken(this.topic));
     if (!Number.isSafeInteger(ledgerId) || !Number.isSafeInteger(entryId)) {
       return this.#fail(receipts, storedOutOfReach(this.topic));
@@ -177,7 +181,10 @@ export class TopicProducer implements ProducerSide {
       throw connectionLost(`producer of ${this.topic}: closed while it was registered`);
     }
     this.#connection = connection;
-    for (const { frame } of this.#pending.toArray()) connection.sendFrame(frame);
+    for (const entry of this.#pending.toArray()) {
+      entry.sentAgain = true;
+      connection.sendFrame(entry.frame);
+    }
   }
 
   async #register(connection: Connection): Promise<void> {
@@ -279,11 +286,6 @@ export class TopicProducer implements ProducerSide {
   #fail(receipts: PendingReceipts, error: Error): void {
     receipts.failed(error);
     this.#parts.done(receipts);
-  }
-
-  #failOne({ settle, bytes }: PendingMessage, error: Error): void {
-    settle(failedReceipt(error));
-    this.#parts.done({ count: 1, bytes });
   }
 
   /** In order, what is gathered last. */

@@ -8,7 +8,6 @@ import type { Publisher } from '../../ports/transport.js';
 import { MessageRouting } from './message-routing.js';
 import { PendingRoom, sizeOf } from './pending-message.js';
 import type { PendingMessage } from './pending-message.js';
-import { failedReceipt, promisedReceipt } from './pending-receipts.js';
 import { loadCodec } from './protocol/compression.js';
 import { COMPRESSION_NUMBERS } from './protocol/message-metadata.js';
 import type { Compression } from './protocol/message-metadata.js';
@@ -95,9 +94,7 @@ export class WirePublisher implements Publisher {
     const wrong = this.#whatIsWrong(message, sequenceId);
     if (wrong !== undefined) return Promise.reject(wrong);
     // Not an async function: the promise of one around this promise would cost as much as all the rest.
-    const { promise, settle } = promisedReceipt();
-    this.#room.enter({ message, sequenceId, bytes: sizeOf(message), sinceMs: undefined, settle });
-    return promise;
+    return this.#room.enter({ message, sequenceId, bytes: sizeOf(message), sinceMs: undefined });
   }
 
   #whatIsWrong({ payload }: EncodedMessage, sequenceId: number): Error | undefined {
@@ -126,15 +123,16 @@ export class WirePublisher implements Publisher {
     this.#parts.forget(this);
   }
 
-  #admitted(message: PendingMessage): void {
+  #admitted(message: PendingMessage): Promise<MessageId> {
     let producer: TopicProducer;
     try {
       producer = this.#routing.partitionFor(message.message);
     } catch (error) {
-      message.settle(failedReceipt(error as Error));
-      return this.#room.leave({ count: 1, bytes: message.bytes });
+      const failure = error as Error;
+      this.#room.leave({ count: 1, bytes: message.bytes });
+      return Promise.reject(failure);
     }
-    producer.publish(message);
+    return producer.publish(message);
   }
 }
 

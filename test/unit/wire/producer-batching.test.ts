@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import type { EncodedMessage } from '../../../src/core/message.js';
+import type { MessageId } from '../../../src/core/message-id.js';
 import { FakeClock } from '../../../src/testing/fake-clock.js';
 import { Batcher } from '../../../src/transports/wire/batcher.js';
 import { batchSequenceId, encodeBatch, encodeSingle } from '../../../src/transports/wire/entry-encoder.js';
@@ -14,17 +15,18 @@ import { decompress, loadCodec } from '../../../src/transports/wire/protocol/com
 import { decodeEntry, decodeFrame } from '../../../src/transports/wire/protocol/frames.js';
 import type { Entry } from '../../../src/transports/wire/protocol/frames.js';
 import { COMPRESSION_NUMBERS } from '../../../src/transports/wire/protocol/message-metadata.js';
+import type { ResolvedBatching } from '../../../src/transports/wire/publisher-options.js';
 
 const plain: EncodedMessage = { payload: Buffer.from('hello'), properties: {} };
 
 function pending(sequenceId: number, message: Partial<EncodedMessage> = {}): PendingMessage {
   const whole = { ...plain, ...message };
-  return { message: whole, sequenceId, bytes: sizeOf(whole), sinceMs: 0, settle: () => undefined };
+  return { message: whole, sequenceId, bytes: sizeOf(whole), sinceMs: 0 };
 }
 
 function batchOf(messages: readonly PendingMessage[]): OutgoingBatch {
   const batch = new OutgoingBatch(0);
-  for (const message of messages) batch.add(message);
+  for (const message of messages) void batch.add(message);
   return batch;
 }
 
@@ -35,7 +37,7 @@ function idsOf(batch: OutgoingBatch): number[] {
 }
 
 /** A batcher, and the sequence ids of the entries that it sent. */
-function batcher(options: Partial<{ maxMessages: number; maxBytes: number; byKey: boolean }> = {}) {
+function batcher(options: Partial<ResolvedBatching> = {}) {
   const sent: number[][] = [];
   const all = { maxMessages: 1_000, maxBytes: 100_000, maxDelayMs: 0, byKey: false, ...options };
   const send = (batch: OutgoingBatch) => sent.push(idsOf(batch));
@@ -46,7 +48,7 @@ function batcher(options: Partial<{ maxMessages: number; maxBytes: number; byKey
 describe('a batch leaves', () => {
   it('at the end of the turn without a delay', async () => {
     const { batches, sent, clock } = batcher();
-    for (const id of [0, 1, 2]) batches.add(pending(id));
+    for (const id of [0, 1, 2]) void batches.add(pending(id));
     expect(sent).toEqual([]);
 
     await clock.advanceBy(0);
@@ -54,10 +56,24 @@ describe('a batch leaves', () => {
     expect(sent).toEqual([[0, 1, 2]]);
   });
 
+  it('after the delay of its own first message, whatever left before', async () => {
+    const { batches, sent, clock } = batcher({ maxMessages: 2, maxDelayMs: 10 });
+    void batches.add(pending(0));
+    void batches.add(pending(1));
+    await clock.advanceBy(6);
+    void batches.add(pending(2));
+
+    await clock.advanceBy(9);
+    expect(sent).toEqual([[0, 1]]);
+    await clock.advanceBy(1);
+
+    expect(sent).toEqual([[0, 1], [2]]);
+  });
+
   it('when it holds as many messages as it may', () => {
     const { batches, sent } = batcher({ maxMessages: 2 });
 
-    for (const id of [0, 1, 2, 3, 4]) batches.add(pending(id));
+    for (const id of [0, 1, 2, 3, 4]) void batches.add(pending(id));
 
     expect(sent).toEqual([
       [0, 1],
@@ -69,7 +85,7 @@ describe('a batch leaves', () => {
     const payload = Buffer.alloc(400);
     const { batches, sent } = batcher({ maxBytes: 1_000 });
 
-    for (const id of [0, 1, 2]) batches.add(pending(id, { payload }));
+    for (const id of [0, 1, 2]) void batches.add(pending(id, { payload }));
 
     expect(sent).toEqual([[0, 1]]);
   });
@@ -78,9 +94,9 @@ describe('a batch leaves', () => {
 describe('a message leaves alone, after what was gathered before it', () => {
   it('when it is delayed: a delay counts for the whole entry', () => {
     const { batches, sent } = batcher();
-    batches.add(pending(0));
+    void batches.add(pending(0));
 
-    batches.add(pending(1, { deliverAtMs: 1 }));
+    void batches.add(pending(1, { deliverAtMs: 1 }));
 
     expect(sent).toEqual([[0], [1]]);
   });
@@ -89,7 +105,7 @@ describe('a message leaves alone, after what was gathered before it', () => {
     const { batches, sent } = batcher();
     batches.startAfter(10);
 
-    for (const id of [11, 12, 11, 10, 13]) batches.add(pending(id));
+    for (const id of [11, 12, 11, 10, 13]) void batches.add(pending(id));
     batches.flush();
 
     expect(sent).toEqual([[11, 12], [11], [10], [13]]);
@@ -98,7 +114,7 @@ describe('a message leaves alone, after what was gathered before it', () => {
   it('when it is larger than a batch may be', () => {
     const { batches, sent } = batcher({ maxBytes: 1_000 });
 
-    batches.add(pending(0, { payload: Buffer.alloc(1_001) }));
+    void batches.add(pending(0, { payload: Buffer.alloc(1_001) }));
 
     expect(sent).toEqual([[0]]);
   });
@@ -107,7 +123,7 @@ describe('a message leaves alone, after what was gathered before it', () => {
 describe('batches by key', () => {
   it('leave in the order of their highest ids, which is how they are counted by brokers that deduplicate (G-02)', () => {
     const { batches, sent } = batcher({ byKey: true });
-    for (const [id, key] of ['A', 'B', 'B', 'A', 'C'].entries()) batches.add(pending(id, { key }));
+    for (const [id, key] of ['A', 'B', 'B', 'A', 'C'].entries()) void batches.add(pending(id, { key }));
 
     batches.flush();
 
@@ -118,7 +134,7 @@ describe('batches by key', () => {
     const { batches, sent } = batcher({ byKey: true });
     const k = Buffer.from('k');
     const keys: Partial<EncodedMessage>[] = [{ key: 'k' }, { key: k }, { orderingKey: k }, {}, { key: '' }];
-    for (const [id, message] of keys.entries()) batches.add(pending(id, message));
+    for (const [id, message] of keys.entries()) void batches.add(pending(id, message));
 
     batches.flush();
 
@@ -138,7 +154,7 @@ describe('batches by key', () => {
         };
         const options = { maxMessages: max + 1, maxBytes: 100_000, maxDelayMs: 0, byKey: true };
         const batches = new Batcher(options, new FakeClock(), send);
-        for (const [id, key] of keys.entries()) batches.add(pending(id, { key }));
+        for (const [id, key] of keys.entries()) void batches.add(pending(id, { key }));
         batches.flush();
 
         expect(stored.sort((a, b) => a - b)).toEqual(keys.map((_, id) => id));
@@ -225,10 +241,10 @@ describe('an entry', () => {
 
   it('of a batch is without a message that cannot be written, which fails alone', () => {
     const { batches, sent } = batcher();
-    batches.add(pending(0));
+    void batches.add(pending(0));
 
     expect(() => batches.add(pending(1, { key: { length: 1 } as unknown as string }))).toThrow(TypeError);
-    batches.add(pending(2));
+    void batches.add(pending(2));
     batches.flush();
 
     expect(sent).toEqual([[0, 2]]);
@@ -300,8 +316,13 @@ describe('the partition of a message', () => {
 });
 
 describe('room', () => {
+  /** Nothing gets its receipt. */
+  const receipt = new Promise<MessageId>(() => undefined);
   const roomFor = (messages: number, bytes: PendingBytes, admit: (message: PendingMessage) => void) =>
-    new PendingRoom(messages, bytes, new FakeClock(), admit);
+    new PendingRoom(messages, bytes, new FakeClock(), (message) => {
+      admit(message);
+      return receipt;
+    });
 
   it('is shared by all publishers of a client, in bytes', () => {
     const shared = new PendingBytes(100);
@@ -309,9 +330,9 @@ describe('room', () => {
     const admit = ({ sequenceId }: PendingMessage) => void admitted.push(sequenceId);
     const [one, other] = [roomFor(10, shared, admit), roomFor(10, shared, admit)];
     const message = { ...pending(1), bytes: 80 };
-    one.enter(message);
+    void one.enter(message);
 
-    other.enter({ ...pending(2), bytes: 80 });
+    void other.enter({ ...pending(2), bytes: 80 });
     expect(admitted).toEqual([1]);
     one.leave({ count: 1, bytes: 80 });
 
@@ -322,7 +343,7 @@ describe('room', () => {
     const admitted: number[] = [];
     const room = roomFor(10, new PendingBytes(100), ({ sequenceId }) => void admitted.push(sequenceId));
 
-    room.enter({ ...pending(1), bytes: 1_000 });
+    void room.enter({ ...pending(1), bytes: 1_000 });
 
     expect(admitted).toEqual([1]);
   });
@@ -333,7 +354,7 @@ describe('room', () => {
       if (message.sequenceId !== 0) failing += 1;
       if (message.sequenceId !== 0) room.leave({ count: 1, bytes: 1 });
     });
-    for (let id = 0; id < 20_000; id++) room.enter({ ...pending(id), bytes: 1 });
+    for (let id = 0; id < 20_000; id++) void room.enter({ ...pending(id), bytes: 1 });
 
     room.leave({ count: 1, bytes: 1 });
 
@@ -344,7 +365,7 @@ describe('room', () => {
     const admitted: number[] = [];
     const room = roomFor(10, new PendingBytes(100), ({ sequenceId }) => void admitted.push(sequenceId));
     const first = { ...pending(1), bytes: 60 };
-    for (const message of [first, { ...pending(2), bytes: 60 }, { ...pending(3), bytes: 10 }]) room.enter(message);
+    for (const message of [first, { ...pending(2), bytes: 60 }, { ...pending(3), bytes: 10 }]) void room.enter(message);
     expect(admitted).toEqual([1]);
 
     room.leave({ count: 1, bytes: 60 });

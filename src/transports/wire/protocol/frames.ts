@@ -4,6 +4,7 @@
 import { COMMANDS, commandNamed } from './commands.js';
 import type { Command, CommandBody, CommandName } from './commands.js';
 import { crc32c } from './crc32c.js';
+import { frameMemory } from './frame-memory.js';
 import { BROKER_ENTRY_METADATA, MESSAGE_METADATA } from './message-metadata.js';
 import type { MessageMetadata } from './message-metadata.js';
 import type { MessageType } from './message-type.js';
@@ -40,7 +41,7 @@ export function encodeSend(send: CommandBody<'SEND'>, metadata: MessageMetadata,
   writer.uint32BEAt(metadataAt, writer.length - metadataAt - SIZE_BYTES);
   const headLength = writer.length;
   writer.uint32BEAt(0, headLength + payload.length - SIZE_BYTES);
-  const frame = Buffer.allocUnsafe(headLength + payload.length);
+  const frame = frameMemory(headLength + payload.length);
   frame.set(writer.view());
   frame.set(payload, headLength);
   frame.writeUInt32BE(crc32c(frame, metadataAt), checksumAt);
