@@ -4,14 +4,18 @@ import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { PulseworkError, Runtime, consoleLogger } from 'pulsework';
-import { topics, transport } from '../broker.js';
+import { startFailed, topics, transport } from '../broker.js';
 import { InputError, linesOf, openInput } from './input.js';
 import { Journal } from './journal.js';
 import { orderLines } from './orders.js';
 import { Billing, Bookkeeping, DeadLetterDesk } from './services.js';
 import { summaryLines } from './summary.js';
 
-const interrupted = new Promise<'interrupted'>((resolve) => process.once('SIGINT', () => resolve('interrupted')));
+const interrupted = new Promise<NodeJS.Signals>((resolve) => {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(signal));
+});
+/** Of a process that a signal ended: 128 and its number. */
+const EXIT_CODES: Partial<Record<string, number>> = { SIGINT: 130, SIGTERM: 143 };
 
 async function main(path: string): Promise<void> {
   const input = await openInput(path);
@@ -23,12 +27,13 @@ async function main(path: string): Promise<void> {
     plugins: [journal],
     // The summary tells the story; a service leaves this out and gets one line of JSON per retry and per dead letter.
     logger: consoleLogger({ level: 'silent' }),
-  });
+  }).catch(startFailed);
   console.log(`orders from ${path === '-' ? 'standard input' : basename(path)}`);
   try {
     const end = await Promise.race([handleAll(input, runtime, journal), interrupted]);
-    if (end === 'interrupted') process.exitCode = 130;
-    console.log(`${end}\n`);
+    const exitCode = EXIT_CODES[end];
+    if (exitCode !== undefined) process.exitCode = exitCode;
+    console.log(exitCode === undefined ? `${end}\n` : 'interrupted\n');
   } finally {
     await runtime.drain();
     input.destroy();

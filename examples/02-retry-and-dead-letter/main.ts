@@ -11,7 +11,7 @@ import {
   topic,
 } from 'pulsework';
 import type { Delivery, SettlementReport } from 'pulsework';
-import { topics, transport } from '../broker.js';
+import { startFailed, topics, transport } from '../broker.js';
 import { Attempts } from './attempts.js';
 import { Billing, Mailing, mails, payments } from './services.js';
 
@@ -51,8 +51,8 @@ const runtime = await Runtime.start({
   handlers: [Billing, Mailing, deadLetterDesk],
   plugins: [attempts],
   logger: consoleLogger({ level: 'silent' }),
-});
-process.once('SIGINT', () => void runtime.drain());
+}).catch(startFailed);
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void runtime.drain());
 
 const payment = runtime.publisher(payments);
 await payment.publish({ card: '4111111111111111', amountCents: 4_200 }, { key: 'payment 1, fine' });

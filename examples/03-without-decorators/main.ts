@@ -3,7 +3,7 @@
 import { Runtime, consoleLogger, defineHandler, fixedBackoff, retry, success, topic } from 'pulsework';
 import type { Delivery, Outcome } from 'pulsework';
 import { z } from 'zod';
-import { topics, transport } from '../broker.js';
+import { startFailed, topics, transport } from '../broker.js';
 
 const Booking = z.object({ account: z.string(), step: z.int(), amountCents: z.int() });
 type Booking = z.infer<typeof Booking>;
@@ -40,8 +40,8 @@ const runtime = await Runtime.start({
   topics,
   handlers: [ledger],
   logger: consoleLogger({ level: 'warn' }),
-});
-process.once('SIGINT', () => void runtime.drain());
+}).catch(startFailed);
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void runtime.drain());
 
 const total = ACCOUNTS.length * STEPS.length;
 const allApplied = new Promise<void>((resolve) => {

@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Container } from 'inversify';
 import { Runtime, consoleLogger } from 'pulsework';
 import { inversifyResolver } from 'pulsework/inversify';
-import { topics, transport } from '../broker.js';
+import { startFailed, topics, transport } from '../broker.js';
 import { DATABASE, Invoices, Invoicing, orders } from './services.js';
 import type { Database } from './services.js';
 
@@ -52,9 +52,9 @@ const runtime = await Runtime.start({
   handlers: [Invoicing],
   resolve: inversifyResolver(container),
   logger: consoleLogger({ level: 'warn' }),
-});
+}).catch(startFailed);
 console.log('Runtime: started');
-process.once('SIGINT', () => void runtime.drain());
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void runtime.drain());
 
 const publisher = runtime.publisher(orders);
 for (const order of ORDERS) await publisher.publish(order);

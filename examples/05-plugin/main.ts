@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Runtime, consoleLogger, defineHandler, fixedBackoff, poison, retry, skip, success, topic } from 'pulsework';
 import { z } from 'zod';
-import { topics, transport } from '../broker.js';
+import { startFailed, topics, transport } from '../broker.js';
 import { HandlerTiming } from './handler-timing.js';
 import { OutcomeCounter } from './outcome-counter.js';
 
@@ -51,8 +51,8 @@ const runtime = await Runtime.start({
   handlers: HANDLERS,
   plugins: [timing, counter],
   logger: consoleLogger({ level: 'silent' }),
-});
-process.once('SIGINT', () => void runtime.drain());
+}).catch(startFailed);
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void runtime.drain());
 
 const publisher = runtime.publisher(uploads);
 for (const upload of UPLOADS) await publisher.publish(upload);

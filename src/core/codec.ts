@@ -32,7 +32,8 @@ export const jsonCodec: Codec = {
 export const textCodec: Codec<string> = {
   name: 'text',
   encode(value) {
-    if (typeof (value as unknown) !== 'string') throw new TypeError(`the text codec takes a string, got ${typeof value}`);
+    if (typeof (value as unknown) !== 'string')
+      throw new TypeError(`the text codec takes a string, got ${typeof value}`);
     return encoder.encode(value);
   },
   decode: (bytes) => exactDecoder.decode(bytes),
@@ -42,7 +43,8 @@ export const textCodec: Codec<string> = {
 export const bytesCodec: Codec<Uint8Array> = {
   name: 'bytes',
   encode(value) {
-    if (!((value as unknown) instanceof Uint8Array)) throw new TypeError(`the bytes codec takes a Uint8Array, got ${typeof value}`);
+    if (!((value as unknown) instanceof Uint8Array))
+      throw new TypeError(`the bytes codec takes a Uint8Array, got ${typeof value}`);
     return value;
   },
   decode: (bytes) => bytes,

@@ -273,7 +273,9 @@ export function on<E extends Error>(
   }
   const isRule = typeof (outcome as unknown) === 'function' && !isErrorClass(outcome);
   if (!isRule)
-    check.problem(`it takes a function from the error to an outcome second, such as poison, got ${describeValue(outcome)}`);
+    check.problem(
+      `it takes a function from the error to an outcome second, such as poison, got ${describeValue(outcome)}`,
+    );
   check.throwIfAny();
   return { errorClass, outcome };
 }

@@ -41,8 +41,8 @@ export class AckTimeoutTracker {
     const check = new OptionChecker('AckTimeoutTracker');
     check.unknownOptions(options, [...REQUEST_OPTIONS, 'timeoutMs']);
     checkRequestOptions(options, check);
-    const timeoutMs: unknown = options.timeoutMs;
-    check.durationMs('timeoutMs', timeoutMs ?? null, { minMs: MIN_ACK_TIMEOUT_MS });
+    check.required(options, { timeoutMs: 'a duration in milliseconds' });
+    check.durationMs('timeoutMs', options.timeoutMs, { minMs: MIN_ACK_TIMEOUT_MS });
     check.throwIfAny();
     const { clock, redeliver, maxIdsPerRequest, retryRequestMs, onRequestFailed } = options;
     this.#held = new NegativeAckTracker({ clock, redeliver, maxIdsPerRequest, retryRequestMs, onRequestFailed });

@@ -72,12 +72,12 @@ export const REQUEST_OPTIONS = [
 type RequestOptions = Pick<NegativeAckTrackerOptions, (typeof REQUEST_OPTIONS)[number]>;
 
 export function checkRequestOptions(options: RequestOptions, check: OptionChecker): void {
-  if (typeof (options.clock as Partial<Clock> | undefined)?.setTimer !== 'function') {
-    check.problem(`"clock" must be a Clock, got ${describeValue(options.clock)}`);
+  check.required(options, { clock: 'a Clock', redeliver: 'a function that asks the broker for redelivery' });
+  const clock = options.clock as Partial<Clock> | null | undefined;
+  if (clock !== undefined && typeof clock?.setTimer !== 'function') {
+    check.problem(`"clock" must be a Clock, got ${describeValue(clock)}`);
   }
-  if (typeof options.redeliver !== 'function') {
-    check.problem(`"redeliver" must be a function, got ${describeValue(options.redeliver)}`);
-  }
+  check.function('redeliver', options.redeliver);
   check.durationMs('retryRequestMs', options.retryRequestMs);
   check.positiveInteger('maxIdsPerRequest', options.maxIdsPerRequest);
   if ((options.maxIdsPerRequest ?? 0) > MAX_IDS_PER_TURN) {

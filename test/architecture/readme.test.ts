@@ -285,6 +285,7 @@ it('docs/options.md says of the defaults of a runtime what the code does', () =>
     plugins: resolved.plugins.length === 0 ? 'none' : 'some',
     telemetry: resolved.telemetry ?? 'none',
     attemptStore: resolved.attemptStore ?? 'none',
+    maxLogRepeats: String(DEFAULT_RUNTIME_OPTIONS.maxLogRepeats),
     drainDeadlineMs: inSeconds(DEFAULT_RUNTIME_OPTIONS.drainDeadlineMs),
     callTimeoutMs: inSeconds(DEFAULT_RUNTIME_OPTIONS.callTimeoutMs),
     duplicateWindowMs: inSeconds(DEFAULT_RUNTIME_OPTIONS.duplicateWindowMs),

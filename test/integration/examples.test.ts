@@ -24,9 +24,10 @@ test.for(names)(
     const first = await runProgram(`examples/${name}/main.ts`, { env });
     const second = await runProgram(`examples/${name}/main.ts`, { env });
 
+    const stderr = `connecting to ${pulsar.serviceUrl}\n`;
     expect([first, second]).toEqual([
-      { stdout, stderr: '', exit: 0 },
-      { stdout, stderr: '', exit: 0 },
+      { stdout, stderr, exit: 0 },
+      { stdout, stderr, exit: 0 },
     ]);
     const added = [...(await exampleRuns(pulsar))].filter((run) => !before.has(run));
     expect(added.length).toBeGreaterThanOrEqual(2);

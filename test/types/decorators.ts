@@ -1,11 +1,11 @@
 // Compile-time promises of @Handler and @Subscribe. Each refused method stands beside one that is taken.
 /* eslint-disable @typescript-eslint/no-unused-vars, @typescript-eslint/no-unsafe-argument -- parameters are there for their types; some types are wrong on purpose */
 import { Container } from 'inversify';
-import { exponentialBackoff, minutes, on, poison, retryAfter, seconds, success } from 'pulsework';
+import { exponentialBackoff, minutes, on, poison, retryAfter, seconds, success, textCodec } from 'pulsework';
 import type { Delivery, HandlerResolver, Outcome } from 'pulsework';
 import { Handler, Subscribe } from 'pulsework/decorators';
 import { inversifyResolver } from 'pulsework/inversify';
-import { orders, shipments, unchecked, valibotShipment, zodOrder } from './topics.js';
+import { images, orders, shipments, unchecked, valibotShipment, zodOrder } from './topics.js';
 
 type Order = { id: string; cents: number };
 type Shipment = { parcel: string; sentAt: Date };
@@ -86,6 +86,14 @@ export class Taken {
   nameWithSchema(_delivery: Delivery<Order>): Outcome {
     return success();
   }
+  @Subscribe('lines', { codec: textCodec })
+  nameWithCodec(_delivery: Delivery<string>): Outcome {
+    return success();
+  }
+  @Subscribe(images)
+  topicWithCodec(_delivery: Delivery<Uint8Array>): Outcome {
+    return success();
+  }
   @Subscribe({ pattern: /^orders-/ })
   pattern(_delivery: Delivery): Outcome {
     return success();
@@ -139,6 +147,11 @@ export class WrongPayload {
   // @ts-expect-error a pattern says nothing about payloads
   @Subscribe({ pattern: /^orders-/ })
   guessedByPattern(_delivery: Delivery<Order>): Outcome {
+    return success();
+  }
+  // @ts-expect-error another payload than the codec's
+  @Subscribe('lines', { codec: textCodec })
+  otherThanCodec(_delivery: Delivery<Uint8Array>): Outcome {
     return success();
   }
   // @ts-expect-error another payload than the schema's

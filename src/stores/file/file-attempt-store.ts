@@ -224,13 +224,18 @@ export class FileAttemptStore implements AttemptStore {
 /** @throws ConfigurationError naming every problem. */
 export function checkFileAttemptStoreOptions(options: FileAttemptStoreOptions): void {
   const check = new OptionChecker('fileAttemptStore');
-  if (check.object('options', options)) {
+  if (check.object('options', options, pathHint(options))) {
+    check.required(options, { path: 'the path of a file' });
     check.unknownOptions(options, ['path', 'maxRecords', 'takeOverFromOtherHosts']);
-    check.nonEmptyString('path', (options as Partial<FileAttemptStoreOptions>).path ?? '');
+    check.nonEmptyString('path', options.path);
     check.positiveInteger('maxRecords', options.maxRecords);
     check.boolean('takeOverFromOtherHosts', options.takeOverFromOtherHosts);
   }
   check.throwIfAny();
+}
+
+function pathHint(options: unknown): string {
+  return typeof options === 'string' ? `{ path: ${JSON.stringify(options)} }` : '{ path }';
 }
 
 function newGroup(): Group {

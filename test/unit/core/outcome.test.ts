@@ -148,10 +148,7 @@ it.each([
       'on(): it takes a function from the error to an outcome second, such as poison, got function Error',
     ],
   ],
-  [
-    [Error, 'poison'],
-    ['on(): it takes a function from the error to an outcome second, such as poison, got "poison"'],
-  ],
+  [[Error, 'poison'], ['on(): it takes a function from the error to an outcome second, such as poison, got "poison"']],
   [['CardDeclined', poison], ['on(): it takes an error class first, got "CardDeclined"']],
   [[Date, poison], ['on(): it takes an error class first, got function Date']],
 ])('on() refuses %o at once, where the mistake is', (args, problems) => {

@@ -196,8 +196,16 @@ describe('what is wrong with an outcome', () => {
 
   it.each([
     ['a negative delay', retryAfter(-1), 'retryAfter() takes milliseconds of 0 or more, such as seconds(30), got -1'],
-    ['a delay that is not a number', retryAfter(NaN), 'retryAfter() takes milliseconds of 0 or more, such as seconds(30), got NaN'],
-    ['a delay that is a text', retryAfter('5' as never), 'retryAfter() takes milliseconds of 0 or more, such as seconds(30), got "5"'],
+    [
+      'a delay that is not a number',
+      retryAfter(NaN),
+      'retryAfter() takes milliseconds of 0 or more, such as seconds(30), got NaN',
+    ],
+    [
+      'a delay that is a text',
+      retryAfter('5' as never),
+      'retryAfter() takes milliseconds of 0 or more, such as seconds(30), got "5"',
+    ],
     ['a negative deferral', defer(-1), 'defer() takes milliseconds of 0 or more or a valid Date, got -1'],
     [
       'an invalid Date',

@@ -193,10 +193,14 @@ describe('options', () => {
     expect(() => bench({ timeoutMs: 1_000 })).not.toThrow();
   });
 
-  it.each([999, 0, NaN, undefined])('refuses a timeout of %s ms (A-01)', (timeoutMs) => {
-    expect(() => bench({ timeoutMs: timeoutMs as number })).toThrow(
-      /AckTimeoutTracker: "timeoutMs" must be a duration of at least 1000 ms/,
+  it('refuses to be without a timeout', () => {
+    expect(() => bench({ timeoutMs: undefined as never })).toThrow(
+      'AckTimeoutTracker: "timeoutMs" is missing; it must be a duration in milliseconds',
     );
+  });
+
+  it.each([999, 0, NaN])('refuses a timeout of %s ms (A-01)', (timeoutMs) => {
+    expect(() => bench({ timeoutMs })).toThrow(/AckTimeoutTracker: "timeoutMs" must be a duration of at least 1000 ms/);
   });
 
   it('reports every wrong option at once', () => {

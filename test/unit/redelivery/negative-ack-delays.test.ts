@@ -128,6 +128,13 @@ describe('options', () => {
     ]);
   });
 
+  it('names what must be there and is not', () => {
+    expect(problemsOf(() => new NegativeAckTracker({} as never))).toEqual([
+      'NegativeAckTracker: "clock" is missing; it must be a Clock',
+      'NegativeAckTracker: "redeliver" is missing; it must be a function that asks the broker for redelivery',
+    ]);
+  });
+
   it.each([-1, NaN, Infinity, '5'])('refuses a fixed delay of %s, and takes 0 (N-12)', (delayMs) => {
     expect(() => new TrackerBench({ delayMs: delayMs as number })).toThrow(
       /"delayMs" must be a duration of 0 ms or more/,

@@ -105,6 +105,7 @@ describe('the text', () => {
         order         none: messages of one key go to one process at a time, where up to 16 run at a time and later ones pass one that failed
         errors        onError has rules for TypeError
                       the database is down: RangeError, SyntaxError
+                      waits along while another handler finds the bank down
                       every other error is retry
         deliveries    4 at most, runs of at most 30 s, and 5 s more to end; one that runs for 1 min is asked back
         waits         after delivery 1: 1 min, held by id

@@ -331,6 +331,9 @@ describe('its options', () => {
   });
 
   it('need a path', () => {
-    expect(() => fileAttemptStore({} as never)).toThrow('"path" must be a text that is not empty');
+    expect(() => fileAttemptStore({} as never)).toThrow('"path" is missing; it must be the path of a file');
+    expect(() => fileAttemptStore('a.log' as never)).toThrow(
+      'must be an object such as { path: "a.log" }, got "a.log"',
+    );
   });
 });
