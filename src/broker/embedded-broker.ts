@@ -246,10 +246,16 @@ export class EmbeddedBroker {
 
 function checkRequest(request: { readonly [K in keyof ConsumerRequest]: unknown }): void {
   const check = new OptionChecker('subscribe');
-  check.nonEmptyString('subscription', request.subscription ?? null);
-  check.nonEmptyString('consumerName', request.consumerName ?? null);
-  check.oneOf('type', request.type ?? null, SUBSCRIPTION_TYPES);
-  check.oneOf('initialPosition', request.initialPosition ?? null, ['earliest', 'latest']);
+  check.required(request, {
+    subscription: 'a text that is not empty',
+    consumerName: 'a text that is not empty',
+    type: `one of ${SUBSCRIPTION_TYPES.join(', ')}`,
+    initialPosition: 'one of earliest, latest',
+  });
+  check.nonEmptyString('subscription', request.subscription);
+  check.nonEmptyString('consumerName', request.consumerName);
+  check.oneOf('type', request.type, SUBSCRIPTION_TYPES);
+  check.oneOf('initialPosition', request.initialPosition, ['earliest', 'latest']);
   const { priority } = request;
   if (priority !== undefined && !(Number.isSafeInteger(priority) && Number(priority) >= 0)) {
     check.problem(`"priority" must be a whole number of 0 or more, got ${describeValue(priority)}`);

@@ -40,8 +40,8 @@ const MAX_STACK_BYTES = 8 * 1024;
 const MAX_CAUSE_CHAIN_BYTES = 4 * 1024;
 const MAX_TEXT_BYTES = 2 * 1024;
 
-/** What the frame needs beyond payload, key and properties: names, times and the protocol's own fields. */
-const ENVELOPE_BYTES = 256;
+/** What the frame needs beyond payload, key and properties: names, times, the protocol's own fields, and a trace context. */
+const ENVELOPE_BYTES = 512;
 /** What the protocol adds to each property. */
 const PROPERTY_BYTES = 8;
 

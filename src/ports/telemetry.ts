@@ -55,8 +55,8 @@ export interface RunObserver {
   startAcknowledge?(): CallObserver | undefined;
   /** The delivery is settled, or put aside to wait. */
   settled(report: SettlementReport): void;
-  /** A call of the settlement failed; it is made again later. */
-  settlementFailed(call: string, error: Error): void;
+  /** A call of the settlement failed; it is made again later. @param report as it would be settled */
+  settlementFailed(call: string, error: Error, report: SettlementReport): void;
   /** It ended without an outcome: a drain cut it short, it may not start after all, or its subscription is closed. */
   dropped(): void;
 }

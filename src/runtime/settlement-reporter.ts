@@ -6,7 +6,7 @@ import { formatMessageId } from '../core/message-id.js';
 import type { Failure, Outcome } from '../core/outcome.js';
 import type { Clock } from '../ports/clock.js';
 import type { LogFields, Logger } from '../ports/logger.js';
-import type { RunObserver, SettlementReport } from '../ports/telemetry.js';
+import type { SettlementReport } from '../ports/telemetry.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan } from './handler-plan.js';
 import type { PendingSettlement } from './pending-settlement.js';
@@ -42,10 +42,24 @@ export class SettlementReporter {
   }
 
   /** A call to the broker failed. @param delayMs when it is made again; undefined: it is not. */
-  callFailed(call: string, id: MessageId, error: Error, delayMs: number | undefined, observer?: RunObserver): void {
+  callFailed(call: string, id: MessageId, error: Error, delayMs: number | undefined, more?: LogFields): void {
     const { logger, plan } = this.#options;
     const fields = { handler: plan.name, messageId: formatMessageId(id), againInMs: delayMs, error };
-    logger.warn(`${call} failed`, { ...fields, ...observer?.logFields });
+    logger.warn(`${call} failed`, { ...fields, ...more });
+  }
+
+  /** A call of a settlement failed and is made again after `delayMs`. */
+  settlementFailed(
+    record: DeliveryRecord,
+    pending: PendingSettlement,
+    call: string,
+    error: Error,
+    delayMs: number,
+  ): void {
+    const { observer } = pending;
+    this.callFailed(call, record.message.id, error, delayMs, observer?.logFields);
+    if (observer === undefined) return;
+    this.#options.telemetry.settlementFailed(observer, call, error, this.#report(record, pending));
   }
 
   policyFailed(record: DeliveryRecord, error: Error): void {

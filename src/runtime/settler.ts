@@ -265,8 +265,7 @@ export class Settler {
     const delayMs = backoff(pending.failures, random);
     pending.failures += 1;
     record.pending = pending;
-    telemetry.settlementFailed(pending.observer, call, error);
-    reporter.callFailed(call, record.message.id, error, delayMs, pending.observer);
+    reporter.settlementFailed(record, pending, call, error, delayMs);
     return { kind: 'again', delayMs };
   }
 }

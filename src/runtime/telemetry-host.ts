@@ -83,8 +83,8 @@ export class TelemetryHost {
     if (this.observesSettlements) this.#contain('onSettled', () => this.#telemetry?.onSettled?.(report));
   }
 
-  settlementFailed(observer: RunObserver | undefined, call: string, error: Error): void {
-    if (observer !== undefined) this.#contain('settlementFailed', () => observer.settlementFailed(call, error));
+  settlementFailed(observer: RunObserver, call: string, error: Error, report: SettlementReport): void {
+    this.#contain('settlementFailed', () => observer.settlementFailed(call, error, report));
   }
 
   dropped(observer: RunObserver | undefined): void {

@@ -149,8 +149,14 @@ function resolved(options: WireOptions): Omit<ResolvedWireOptions, 'serviceUrl'>
 
 function checkAuthentication(authentication: unknown, check: OptionChecker): void {
   if (authentication === undefined || !check.object('authentication', authentication)) return;
-  check.nonEmptyString('authentication.method', authentication['method'] ?? null);
-  check.function('authentication.data', authentication['data'] ?? null);
+  const { method, data } = authentication;
+  check.required(
+    authentication,
+    { method: 'the name of a method such as token', data: 'a function that gives its data' },
+    'authentication.',
+  );
+  check.nonEmptyString('authentication.method', method);
+  check.function('authentication.data', data);
 }
 
 function checkTls(tls: unknown, check: OptionChecker): void {

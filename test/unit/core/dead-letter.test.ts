@@ -164,7 +164,7 @@ describe('limits', () => {
   /** Names left when the broker takes no more than `spare` bytes of properties. */
   function namesWithin(spare: number, message: Partial<ReceivedMessage> = {}): string[] {
     const { payload, key = '', orderingKey } = received(message);
-    const envelope = 256 + (payload?.length ?? 0) + utf8Length(String(key)) + (orderingKey?.length ?? 0);
+    const envelope = 512 + (payload?.length ?? 0) + utf8Length(String(key)) + (orderingKey?.length ?? 0);
     return Object.keys(propertiesOf(message, { maxMessageBytes: spare + envelope }));
   }
 

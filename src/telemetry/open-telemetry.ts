@@ -1,0 +1,178 @@
+// OpenTelemetry behind the telemetry port: looks at start for what records, and makes spans and numbers only for that.
+import type { Attributes } from '@opentelemetry/api';
+import { metrics, propagation, trace } from '@opentelemetry/api';
+import type { MessageId } from '../core/message-id.js';
+import { formatMessageId } from '../core/message-id.js';
+import { VERSION } from '../core/version.js';
+import type { RuntimeView } from '../ports/runtime-view.js';
+import type {
+  BatchObserver,
+  BatchStart,
+  CallObserver,
+  PublishObserver,
+  PublishStart,
+  RunObserver,
+  RunStart,
+  SettlementReport,
+  Telemetry,
+} from '../ports/telemetry.js';
+import type { CallSpan } from './call-span.js';
+import { MessageCarrier } from './message-carrier.js';
+import { Metering } from './metering.js';
+import { MetricBook } from './metric-book.js';
+import type { StartAcknowledge } from './observed-run.js';
+import { ObservedBatch, ObservedRun } from './observed-run.js';
+import type { OpenTelemetryOptions, ResolvedOptions } from './open-telemetry-options.js';
+import { resolveOpenTelemetryOptions } from './open-telemetry-options.js';
+import { carriesContext, makesMetrics, makesSpans } from './recording.js';
+import { DESTINATION_PARTITION_ID, MESSAGE_ID } from './semconv.js';
+import { Tracing } from './tracing.js';
+
+/**
+ * Traces and metrics of one runtime: `Runtime.start({ telemetry: openTelemetry(), ... })`. An SDK must be registered
+ * before that; without one nothing is traced or measured, at no cost, and a warning says so.
+ * @throws ConfigurationError that lists every wrong or unknown option.
+ */
+export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
+  return new OpenTelemetry(resolveOpenTelemetryOptions(options));
+}
+
+class OpenTelemetry implements Telemetry {
+  readonly #options: ResolvedOptions;
+  readonly #acknowledge: StartAcknowledge | undefined;
+  #open = 0;
+  #tracing: Tracing | undefined;
+  #metering: Metering | undefined;
+  #now: () => number = () => 0;
+  #drainStartedMs: number | undefined;
+
+  constructor(options: ResolvedOptions) {
+    this.#options = options;
+    if (options.settleSpans !== 'off' || options.acknowledgeDuration)
+      this.#acknowledge = (run) => this.#startAcknowledge(run);
+  }
+
+  onStart(runtime: RuntimeView): void {
+    this.#open += 1;
+    if (this.#open > 1) {
+      runtime.logger.error(
+        'one openTelemetry() was given to two runtimes; give each its own, or gauges show one of them',
+      );
+      return;
+    }
+    this.#now = () => runtime.clock.now();
+    this.#drainStartedMs = undefined;
+    this.#tracing = this.#newTracing(runtime);
+    this.#metering = this.#newMetering(runtime);
+    if (this.#tracing === undefined && this.#metering === undefined) {
+      const rule = 'register an SDK before Runtime.start, and see that "npm ls @opentelemetry/api" shows one version';
+      runtime.logger.warn(`no OpenTelemetry SDK is registered, so nothing is traced or measured; ${rule}`);
+    }
+  }
+
+  startRun(start: RunStart): RunObserver | undefined {
+    if (this.#tracing === undefined && this.#metering === undefined) return undefined;
+    return new ObservedRun(start, this.#tracing?.startRun(start), this.#metering?.runStarted(start), this.#acknowledge);
+  }
+
+  startBatch(start: BatchStart): BatchObserver | undefined {
+    if (this.#tracing === undefined && this.#metering === undefined) return undefined;
+    const spans = this.#tracing?.startBatch(start);
+    const runs = start.deliveries.map(
+      (delivery, i) =>
+        new ObservedRun(delivery, spans?.runs[i], this.#metering?.runStarted(delivery), this.#acknowledge),
+    );
+    return new ObservedBatch(spans?.batch, runs);
+  }
+
+  startPublish(start: PublishStart): PublishObserver | undefined {
+    if (this.#tracing === undefined && this.#metering === undefined) return undefined;
+    const { topic, message, run } = start;
+    const span = this.#tracing?.startPublish(start, run instanceof ObservedRun ? run.span : undefined);
+    const metering = this.#metering;
+    const startedMs = this.#now();
+    return {
+      properties: span?.properties ?? message.properties,
+      done: (id) => {
+        span?.call.done(() => storedAttributes(id));
+        metering?.published(topic, startedMs, undefined);
+      },
+      failed: (error) => {
+        span?.call.failed(error);
+        metering?.published(topic, startedMs, error);
+      },
+    };
+  }
+
+  onSettled(report: SettlementReport): void {
+    this.#metering?.settled(report);
+  }
+
+  onDrain(): void {
+    this.#drainStartedMs ??= this.#now();
+  }
+
+  onClose(): void {
+    this.#open = Math.max(0, this.#open - 1);
+    if (this.#open > 0) return;
+    this.#tracing?.close();
+    const started = this.#drainStartedMs;
+    this.#metering?.close(started === undefined ? undefined : this.#now() - started);
+    this.#tracing = undefined;
+    this.#metering = undefined;
+  }
+
+  #newTracing({ logger }: RuntimeView): Tracing | undefined {
+    const { tracerProvider, propagator } = this.#options;
+    const tracer = (tracerProvider ?? trace.getTracerProvider()).getTracer('pulsework', VERSION);
+    if (!makesSpans(tracer)) return undefined;
+    const used = propagator ?? {
+      inject: propagation.inject.bind(propagation),
+      extract: propagation.extract.bind(propagation),
+      fields: () => propagation.fields(),
+    };
+    if (used.fields().length === 0) {
+      const rule = 'propagation.setGlobalPropagator(new W3CTraceContextPropagator()), or the option "propagator"';
+      logger.warn(
+        `no OpenTelemetry propagator is registered, so each trace ends where a message is published; ${rule}`,
+      );
+    }
+    if (!carriesContext()) {
+      const rule = 'context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())';
+      logger.warn(`no OpenTelemetry context manager is registered, so spans made in handlers stand apart; ${rule}`);
+    }
+    return new Tracing(tracer, new MessageCarrier(used), this.#options);
+  }
+
+  #newMetering(runtime: RuntimeView): Metering | undefined {
+    const provider = this.#options.meterProvider ?? metrics.getMeterProvider();
+    if (!makesMetrics(provider.getMeter('pulsework', VERSION))) return undefined;
+    return new Metering(MetricBook.of(provider), runtime, this.#options);
+  }
+
+  #startAcknowledge({ start, span, meter }: ObservedRun): CallObserver {
+    const { settleSpans, acknowledgeDuration } = this.#options;
+    const tracing = span === undefined || settleSpans === 'off' ? undefined : this.#tracing;
+    const startedMs = this.#now();
+    const open = (at?: number): CallSpan | undefined => span && tracing?.startAcknowledge(start, span, at);
+    const made = settleSpans === 'all' ? open() : undefined;
+    const measure = (error: Error | undefined): void => {
+      if (acknowledgeDuration) meter?.acknowledged(startedMs, error);
+    };
+    return {
+      done: () => {
+        made?.done();
+        measure(undefined);
+      },
+      failed: (error) => {
+        (made ?? open(startedMs))?.failed(error);
+        measure(error);
+      },
+    };
+  }
+}
+
+function storedAttributes(id: MessageId): Attributes {
+  const partition = id.partition >= 0 && { [DESTINATION_PARTITION_ID]: String(id.partition) };
+  return { [MESSAGE_ID]: formatMessageId(id), ...partition };
+}
