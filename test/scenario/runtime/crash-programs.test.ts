@@ -27,19 +27,22 @@ const EVERYTHING: CrashProgram = {
   seed: 0,
   jobs: [...Object.keys(KINDS), 'wrong'].map((kind) => ({ id: `${kind}-0`, kind })),
   batched: false,
+  takesMany: false,
   options: { type: 'shared', retryTopic: true },
   recordsAttempts: true,
   isIdempotent: true,
   drainAfterMs: undefined,
 };
 
-describe('every kind of message with both stores', () => {
+describe.each([false, true])('every kind of message with both stores (a batch handler: %s)', (takesMany) => {
+  const program = { ...EVERYTHING, takesMany };
+
   it.each(FAULTS)('loses nothing at any call to broker or store: %s', { timeout: 120_000 }, async (fault) => {
-    const { calls, violations } = await runCrashProgram(EVERYTHING, NO_CUT);
+    const { calls, violations } = await runCrashProgram(program, NO_CUT);
     expect(violations).toEqual([]);
     expect(calls).toBeGreaterThan(40);
     for (let at = 1; at <= calls; at += 1) {
-      const cut = await runCrashProgram(EVERYTHING, { at, fault });
+      const cut = await runCrashProgram(program, { at, fault });
       expect(cut.violations, `call ${at}`).toEqual([]);
     }
   });

@@ -58,7 +58,10 @@ export interface Job {
 export interface CrashProgram {
   readonly seed: number;
   readonly jobs: readonly Job[];
+  /** The messages come as one producer batch. */
   readonly batched: boolean;
+  /** The handler takes several at a time. */
+  readonly takesMany: boolean;
   readonly options: HandlerOptions;
   readonly recordsAttempts: boolean;
   readonly isIdempotent: boolean;
@@ -95,6 +98,7 @@ export function crashProgram(seed: number): CrashProgram {
     recordsAttempts: random() < 0.3,
     isIdempotent: random() < 0.2,
     drainAfterMs: random() < 0.25 ? Math.floor(random() * 20_000) : undefined,
+    takesMany: random() < 0.25,
   };
 }
 
@@ -130,6 +134,17 @@ export async function runCrashProgram(program: CrashProgram, cut: Cut): Promise<
     return outcome;
   }
 
+  /** Each by its own outcome; what one throws is its own too. */
+  function handleMany(deliveries: readonly Delivery<Job>[]): Outcome[] {
+    return deliveries.map((delivery) => {
+      try {
+        return handle(delivery);
+      } catch (error) {
+        return retry(error as Error);
+      }
+    });
+  }
+
   function start(...[transport, store]: Parameters<ConstructorParameters<typeof CrashWorld>[1]>): Promise<Runtime> {
     const attempts = memoryAttemptStore({ memory });
     const claims = store(idempotency, ['claim', 'renew', 'record', 'release']);
@@ -139,15 +154,17 @@ export async function runCrashProgram(program: CrashProgram, cut: Cut): Promise<
       ttlMs: minutes(60),
       leaseMs: seconds(3),
     });
-    const handler = defineHandler({
+    const shared = {
       name: 'worker',
       source: topic(JOBS, { payload: JOB }),
       subscription: WORKERS,
       redelivery: { maxDeliveries: MAX_DELIVERIES, backoff: fixedBackoff(seconds(1)) },
       ...program.options,
       ...(program.isIdempotent ? { idempotent: guard } : {}),
-      handle,
-    });
+    } as const;
+    const handler = program.takesMany
+      ? defineHandler({ ...shared, batch: { maxMessages: 3, maxWaitMs: 50 }, handle: handleMany })
+      : defineHandler({ ...shared, handle });
     return PulseworkRuntime.start({
       transport,
       handlers: [handler],
