@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { integrationProjects } from './test/integration/projects.js';
+import { LongestFirst } from './test/support/longest-first.js';
 
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
@@ -35,6 +36,7 @@ export default defineConfig({
       ...integrationProjects,
     ],
     passWithNoTests: false,
+    sequence: { sequencer: LongestFirst },
     // All of them: vitest leaves one processor free, which is half of a small machine.
     maxWorkers: availableParallelism(),
     testTimeout: 20_000,

@@ -119,12 +119,14 @@ export class CrashWorld {
     this.#runtime = await this.#start(embedded({ broker: this.broker }), (store) => store);
   }
 
+  /** Drains the process; undefined where it is not running, or ends before its drain does. */
   async drain(deadlineMs?: number): Promise<DrainReport | undefined> {
     const runtime = this.#runtime;
     if (runtime?.state !== 'running') return undefined;
     const draining = runtime.drain({ deadlineMs });
     await this.clock.advanceBy(DRAIN_MS);
-    return draining;
+    // A process that ended in its drain never reports.
+    return this.#gone && !this.#restarted ? undefined : draining;
   }
 
   /** Messages of the subscription that are not acknowledged; 0 where topic or subscription do not exist. */

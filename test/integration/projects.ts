@@ -4,9 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 const support = (name: string): string => fileURLToPath(new URL(`../support/real-pulsar/${name}`, import.meta.url));
 
-const OWN_BROKER_FILES = 'test/integration/own-broker/**/*.test.ts';
-
-/** Tests on the one broker of the run. */
+/** Tests on the one broker of the run, and the file of those that stop theirs. */
 const shared = {
   extends: true as const,
   test: {
@@ -14,7 +12,7 @@ const shared = {
     include: ['test/integration/**/*.test.ts', 'test/conformance/wire.test.ts'],
     // Conformance cases wait more than they work; each has topics of its own.
     maxConcurrency: 12,
-    exclude: ['**/node_modules/**', OWN_BROKER_FILES],
+    exclude: ['**/node_modules/**'],
     globalSetup: [support('global-setup.ts')],
     // A real broker on a busy machine is late at times. A second try is shown in the report, and is a fault to look into.
     retry: 1,
@@ -26,18 +24,4 @@ const shared = {
   },
 };
 
-/** Tests that stop their broker or need other settings: one at a time. */
-const own = {
-  extends: true as const,
-  test: {
-    name: 'own-broker',
-    include: [OWN_BROKER_FILES],
-    globalSetup: [support('own-broker-setup.ts')],
-    testTimeout: 300_000,
-    hookTimeout: 240_000,
-    fileParallelism: false,
-    sequence: { groupOrder: 2 },
-  },
-};
-
-export const integrationProjects = [shared, own];
+export const integrationProjects = [shared];

@@ -22,6 +22,13 @@ describe('random programs', () => {
   });
 });
 
+it('a process that ends in the middle of its drain is followed by another', async () => {
+  // The batch that the drain hurried is acknowledged in it: there the process ends.
+  const program = { ...crashProgram(7_006_474), drainAfterMs: 5_094 };
+  const { violations } = await runCrashProgram(program, { at: 3, fault: 'process-gone' });
+  expect(violations).toEqual([]);
+});
+
 /** One message of each kind with everything on that writes to stores. */
 const EVERYTHING: CrashProgram = {
   seed: 0,

@@ -17,7 +17,7 @@ export interface IntegrationFixtures {
   readonly pulsar: SharedPulsar;
   /** A proxy before the shared broker, without faults yet. */
   readonly proxy: FaultyProxy;
-  /** Starts a broker that is the test's own and ends with it. Only in files of `test/integration/own-broker`. */
+  /** Starts a broker that is the test's own and ends with it. One at a time. */
   readonly startBroker: (options?: PulsarOptions) => Promise<RealPulsar>;
   readonly java: PulsarPeer;
   readonly python: PulsarPeer;
