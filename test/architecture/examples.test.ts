@@ -17,9 +17,9 @@ function runEmbedded(program: string, options: ProgramOptions = {}): Promise<Pro
   return runProgram(program, { ...options, env: { PULSAR_URL: '' } });
 }
 
-it('the examples are numbered without a gap', () => {
-  expect(names.map((name) => Number(name.slice(0, 2)))).toEqual(names.map((_, index) => index + 1));
-  expect(names.length).toBeGreaterThanOrEqual(5);
+it('each example has a number of its own', () => {
+  expect(new Set(names.map((name) => name.slice(0, 2))).size).toBe(names.length);
+  expect(names.length).toBeGreaterThanOrEqual(6);
 });
 
 it.each(names)('%s writes what it says it writes', { timeout: 60_000 }, async (name) => {

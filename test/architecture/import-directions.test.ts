@@ -60,7 +60,10 @@ const RULES: Readonly<Record<string, Rule>> = {
   // Sugar: sees what a user sees. Only the entry point for inversify loads inversify.
   'decorators/inversify.ts': { parts: ['src/index.ts'], packages: ['inversify'] },
   decorators: { parts: ['src/index.ts'], packages: [SCHEMA] },
-  examples: { parts: [], packages: ['pulsework', 'inversify', 'reflect-metadata', 'zod', 'valibot', 'node:'] },
+  examples: {
+    parts: [],
+    packages: ['pulsework', 'inversify', 'reflect-metadata', 'zod', 'valibot', '@opentelemetry', 'node:'],
+  },
 };
 
 const ENTRY_FILES = Object.keys(RULES).filter(isTypeScript);

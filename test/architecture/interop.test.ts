@@ -41,7 +41,7 @@ function titlesIn(file: string): readonly string[] {
   const found = [...textOf(file).matchAll(/\btest(?:\.for\(\w+\))?\(\s*(['`])(.*?)\1/g)].map(
     ([, , title = '']) => title,
   );
-  return found.flatMap((title) => ['Java', 'Python'].map((client) => title.replace('${client}', client)));
+  return found.flatMap((title) => ['Java', 'Python'].map((client) => title.replaceAll('${client}', client)));
 }
 
 it.each(tests)('$file has a test "$title"', ({ file, title }) => {

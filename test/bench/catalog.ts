@@ -3,6 +3,7 @@ import { attemptStoreBenchmark } from './attempt-store-benchmark.js';
 import { brokerBenchmark } from './broker-benchmark.js';
 import { heldBenchmark } from './held-benchmark.js';
 import { runtimeBenchmark } from './runtime-benchmark.js';
+import { telemetryBenchmark } from './telemetry-benchmark.js';
 import { trackerBenchmark } from './tracker-benchmark.js';
 import type { Benchmark } from './variant.js';
 import { wireConsumeBenchmark } from './wire-consume-benchmark.js';
@@ -10,6 +11,7 @@ import { wireProduceBenchmark } from './wire-produce-benchmark.js';
 
 export const BENCHMARKS: readonly Benchmark[] = [
   runtimeBenchmark,
+  telemetryBenchmark,
   heldBenchmark,
   trackerBenchmark,
   brokerBenchmark,

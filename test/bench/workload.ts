@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { topic } from '../../src/index.js';
 import { embedded } from '../../src/embedded.js';
-import type { Clock, SubscriptionSpec } from '../../src/index.js';
+import type { Clock, MessageProperties, SubscriptionSpec } from '../../src/index.js';
 import type { EmbeddedTransport } from '../../src/embedded.js';
 import { Stopwatch } from './stopwatch.js';
 import type { Measurement } from './variant.js';
@@ -50,15 +50,21 @@ export function bareSubscription(prefetch: number): SubscriptionSpec {
   };
 }
 
-/** A broker of its own with `count` messages waiting on the subscription. */
-export async function backlogOf(count: number, clock?: Clock): Promise<EmbeddedTransport> {
+const NO_PROPERTIES = (): MessageProperties => ({});
+
+/** A broker of its own with `count` messages waiting on the subscription. @param propertiesOf of message number n */
+export async function backlogOf(
+  count: number,
+  clock?: Clock,
+  propertiesOf: (n: number) => MessageProperties = NO_PROPERTIES,
+): Promise<EmbeddedTransport> {
   const transport = embedded({ clock });
   // Brokers keep messages for subscriptions that exist.
   const subscription = await transport.subscribe(bareSubscription(0));
   await subscription.close();
   const publisher = await transport.publisher(TOPIC_NAME);
-  const message = { payload: PAYLOAD, properties: {} };
-  for (let n = 0; n < count; n++) await publisher.publish(message, publisher.nextSequenceId());
+  for (let n = 0; n < count; n++)
+    await publisher.publish({ payload: PAYLOAD, properties: propertiesOf(n) }, publisher.nextSequenceId());
   await publisher.close();
   if (backlog(transport) !== count) throw new Error(`${backlog(transport)} of ${count} messages are waiting`);
   return transport;

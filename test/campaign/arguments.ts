@@ -1,4 +1,4 @@
-// The command line of the campaigns: the name of one, and how often and from which seed on it runs.
+// The command line of the campaigns: the name of one, how often, from which seed on, and how long it runs.
 
 export type CampaignArguments =
   | { readonly kind: 'help' }
@@ -9,20 +9,30 @@ export type CampaignArguments =
       readonly runs: number | undefined;
       /** Of the first run; each further one has the next. */
       readonly seed: number;
+      /** Undefined for the campaign's own number. */
+      readonly minutes: number | undefined;
     };
 
 const DEFAULT_SEED = 1;
-const USAGE = 'npm run campaign -- NAME [--runs N] [--seed S]';
+const USAGE = 'npm run campaign -- NAME [--runs N] [--seed S] [--minutes M]';
+const OPTIONS = ['--runs', '--seed', '--minutes'];
 
-/** @throws RangeError with all that is wrong, and what there is. */
-export function parseArguments(args: readonly string[], known: readonly string[]): CampaignArguments {
+/**
+ * @param timed names of the campaigns that take `--minutes`
+ * @throws RangeError with all that is wrong, and what there is.
+ */
+export function parseArguments(
+  args: readonly string[],
+  known: readonly string[],
+  timed: readonly string[] = [],
+): CampaignArguments {
   if (args.includes('--help')) return { kind: 'help' };
   const problems: string[] = [];
   const names: string[] = [];
   const numbers = new Map<string, number>();
   for (let at = 0; at < args.length; at++) {
     const arg = args[at] ?? '';
-    if (arg === '--runs' || arg === '--seed') numbers.set(arg, wholeNumber(arg, args[++at], problems));
+    if (OPTIONS.includes(arg)) numbers.set(arg, wholeNumber(arg, args[++at], problems));
     else if (arg.startsWith('-')) problems.push(`unknown option ${JSON.stringify(arg)}`);
     else names.push(arg);
   }
@@ -30,14 +40,17 @@ export function parseArguments(args: readonly string[], known: readonly string[]
   if (names.length !== 1) problems.push(`one campaign must be named, got ${names.length}`);
   for (const unknown of names.filter((each) => !known.includes(each)))
     problems.push(`unknown campaign ${JSON.stringify(unknown)}`);
+  const minutes = numbers.get('--minutes');
+  if (minutes !== undefined && known.includes(name) && !timed.includes(name))
+    problems.push(`${name} takes no --minutes, only ${timed.join(', ')} does`);
   if (problems.length > 0) {
     throw new RangeError(`${problems.join('; ')}; campaigns are ${known.join(', ')}; usage: ${USAGE}`);
   }
-  return { kind: 'run', name, runs: numbers.get('--runs'), seed: numbers.get('--seed') ?? DEFAULT_SEED };
+  return { kind: 'run', name, runs: numbers.get('--runs'), seed: numbers.get('--seed') ?? DEFAULT_SEED, minutes };
 }
 
 function wholeNumber(option: string, text: string | undefined, problems: string[]): number {
-  const least = option === '--runs' ? 1 : 0;
+  const least = option === '--seed' ? 0 : 1;
   const number = text !== undefined && /^\d+$/.test(text) ? Number(text) : NaN;
   if (Number.isSafeInteger(number) && number >= least) return number;
   problems.push(`${option} needs a whole number of ${least} or more, got ${JSON.stringify(text ?? null)}`);
@@ -45,13 +58,23 @@ function wholeNumber(option: string, text: string | undefined, problems: string[
 }
 
 export function helpText(
-  campaigns: readonly { readonly name: string; readonly says: string; readonly defaultRuns: number }[],
+  campaigns: readonly {
+    readonly name: string;
+    readonly says: string;
+    readonly defaultRuns: number;
+    readonly defaultMinutes?: number | undefined;
+  }[],
 ): string {
   const width = Math.max(...campaigns.map(({ name }) => name.length));
+  const often = (runs: number, minutes?: number): string =>
+    minutes === undefined ? `${runs} runs` : `${runs} of ${minutes} minutes, or --minutes M`;
   return [
     `usage: ${USAGE}`,
     '',
-    ...campaigns.map(({ name, says, defaultRuns }) => `  ${name.padEnd(width)}  ${says} (${defaultRuns} runs)`),
+    ...campaigns.map(
+      ({ name, says, defaultRuns, defaultMinutes }) =>
+        `  ${name.padEnd(width)}  ${says} (${often(defaultRuns, defaultMinutes)})`,
+    ),
     '',
     `Runs have the seeds S, S + 1 and so on; S is ${DEFAULT_SEED} unless given. Each violation is shown with the command that does`,
     'its run again, and the exit code is 1 then, 2 where the campaign could not run.',

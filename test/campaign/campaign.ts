@@ -5,12 +5,14 @@ export interface Campaign {
   /** What is done and what must hold, in one line for `--help`. */
   readonly says: string;
   readonly defaultRuns: number;
-  /** A run that takes longer hangs, which is a violation. @default 60 seconds */
+  /** How long one run lasts, where it lasts as long as one says with `--minutes`. */
+  readonly defaultMinutes?: number | undefined;
+  /** A run that takes longer hangs, which is a violation; beyond the minutes it lasts. @default 60 seconds */
   readonly runLimitMs?: number | undefined;
   /** Once before the first run. Gives why the campaign cannot run on this machine; undefined where it can. */
   setUp?(): Promise<string | undefined>;
-  /** One run; equal seeds do the same. Gives what did not hold, a sentence each. What it throws is a violation too. */
-  run(seed: number): Promise<readonly string[]>;
+  /** One run, of so many minutes where it lasts as long as one says; equal seeds do the same. Gives what did not hold, a sentence each. What it throws is a violation too. */
+  run(seed: number, minutes: number): Promise<readonly string[]>;
   /** What the runs did together, for the end of the report, e.g. `913 connections lost`. */
   summary?(): string;
   /** Once after the last run, also when it failed. */
@@ -24,6 +26,7 @@ export interface ViolatedRun {
 }
 
 /** The one command that does a run again. */
-export function replayCommand({ name }: Pick<Campaign, 'name'>, seed: number): string {
-  return `npm run campaign -- ${name} --runs 1 --seed ${seed}`;
+export function replayCommand({ name }: Pick<Campaign, 'name'>, seed: number, minutes?: number): string {
+  const lasting = minutes === undefined ? '' : ` --minutes ${minutes}`;
+  return `npm run campaign -- ${name} --runs 1 --seed ${seed}${lasting}`;
 }

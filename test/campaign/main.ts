@@ -1,4 +1,4 @@
-// `npm run campaign -- NAME [--runs N] [--seed S]`: what takes too many runs, or too long, for a test. Standard output
+// `npm run campaign -- NAME [--runs N] [--seed S] [--minutes M]`: what takes too many runs, or too long, for a test. Standard output
 // holds the report and nothing else; progress goes to standard error.
 import { helpText, parseArguments } from './arguments.js';
 import type { CampaignArguments } from './arguments.js';
@@ -10,6 +10,7 @@ function argumentsOrExit(): CampaignArguments {
     return parseArguments(
       process.argv.slice(2),
       CAMPAIGNS.map(({ name }) => name),
+      CAMPAIGNS.filter(({ defaultMinutes }) => defaultMinutes !== undefined).map(({ name }) => name),
     );
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
@@ -25,6 +26,7 @@ if (asked.kind === 'help') {
   const exitCode = await runCampaign(campaign, {
     runs: asked.runs ?? campaign.defaultRuns,
     seed: asked.seed,
+    minutes: asked.minutes,
     progress: process.stderr,
     report: (line) => console.log(line),
   });

@@ -12,6 +12,8 @@ const MAX_VIOLATED_RUNS = 10;
 export interface CampaignRequest {
   readonly runs: number;
   readonly seed: number;
+  /** @default the campaign's own */
+  readonly minutes?: number | undefined;
   readonly progress: ProgressOutput;
   /** Takes the lines of the report. */
   readonly report: (line: string) => void;
@@ -33,19 +35,19 @@ export async function runCampaign(campaign: Campaign, request: CampaignRequest):
 
 async function runAll(
   campaign: Campaign,
-  { runs, seed: firstSeed, progress, report }: CampaignRequest,
+  { runs, seed: firstSeed, minutes = campaign.defaultMinutes, progress, report }: CampaignRequest,
 ): Promise<ExitCode> {
   const shown = new Progress(progress, campaign.name, runs);
   const violated: ViolatedRun[] = [];
   let done = 0;
   while (done < runs && violated.length < MAX_VIOLATED_RUNS) {
     const seed = firstSeed + done;
-    const violations = await runOnce(campaign, seed);
+    const violations = await runOnce(campaign, seed, minutes);
     done += 1;
     if (violations.length > 0) {
       violated.push({ seed, violations });
       shown.clear();
-      for (const line of linesOf(campaign, { seed, violations })) report(line);
+      for (const line of linesOf(campaign, { seed, violations }, minutes)) report(line);
     }
     shown.update(done, violated.length);
   }
@@ -57,13 +59,15 @@ async function runAll(
   return violated.length === 0 ? 0 : 1;
 }
 
-async function runOnce(campaign: Campaign, seed: number): Promise<readonly string[]> {
+async function runOnce(campaign: Campaign, seed: number, minutes: number | undefined): Promise<readonly string[]> {
   const unhandled: string[] = [];
   const collect = (error: unknown): void => void unhandled.push(`an error that nobody handled: ${stackOf(error)}`);
   process.on('uncaughtException', collect);
   process.on('unhandledRejection', collect);
   try {
-    const violations = await withinLimit(campaign, seed).catch((error: unknown) => [`it threw ${stackOf(error)}`]);
+    const violations = await withinLimit(campaign, seed, minutes ?? 0).catch((error: unknown) => [
+      `it threw ${stackOf(error)}`,
+    ]);
     return [...violations, ...unhandled];
   } finally {
     process.off('uncaughtException', collect);
@@ -71,22 +75,22 @@ async function runOnce(campaign: Campaign, seed: number): Promise<readonly strin
   }
 }
 
-async function withinLimit(campaign: Campaign, seed: number): Promise<readonly string[]> {
-  const { runLimitMs = DEFAULT_RUN_LIMIT_MS } = campaign;
+async function withinLimit(campaign: Campaign, seed: number, minutes: number): Promise<readonly string[]> {
+  const runLimitMs = (campaign.runLimitMs ?? DEFAULT_RUN_LIMIT_MS) + minutes * 60_000;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<readonly string[]>((resolve) => {
     timer = setTimeout(() => resolve([`it did not end within ${runLimitMs} ms`]), runLimitMs);
   });
   try {
-    return await Promise.race([campaign.run(seed), late]);
+    return await Promise.race([campaign.run(seed, minutes), late]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-function linesOf(campaign: Campaign, { seed, violations }: ViolatedRun): readonly string[] {
+function linesOf(campaign: Campaign, { seed, violations }: ViolatedRun, minutes?: number): readonly string[] {
   const heading = `${campaign.name}, seed ${seed}: ${violations.length} violated`;
-  return [heading, ...violations.map((each) => `  - ${each}`), `  replay: ${replayCommand(campaign, seed)}`];
+  return [heading, ...violations.map((each) => `  - ${each}`), `  replay: ${replayCommand(campaign, seed, minutes)}`];
 }
 
 function stackOf(error: unknown): string {

@@ -157,7 +157,7 @@ export const traceScenarios: readonly TraceScenario[] = [
         source: orders,
         subscription: 'billing',
         ...SECOND,
-        batch: { maxMessages: 3, maxWaitMs: 500 },
+        batch: { maxMessages: 3, maxWaitMs: seconds(2) },
         handle: (all): BatchOutcome =>
           all.map(({ payload: { id }, attempt }) => {
             settled.push(`${id}#${attempt}`);

@@ -1,5 +1,5 @@
 // The command line of `npm run campaign`.
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { helpText, parseArguments } from '../../campaign/arguments.js';
 
 const KNOWN = ['wire-cuts', 'kills'];
@@ -49,4 +49,27 @@ it('tells all that is wrong at once', () => {
   expect(() => parseArguments(['--runs', 'many', '--quick'], KNOWN)).toThrow(
     /^--runs needs .*; unknown option "--quick"; one campaign must be named, got 0; campaigns are/,
   );
+});
+
+describe('--minutes', () => {
+  const TIMED = ['kills'];
+
+  it('is for campaigns that last as long as one says', () => {
+    expect(parseArguments(['kills', '--minutes', '3'], KNOWN, TIMED)).toMatchObject({ name: 'kills', minutes: 3 });
+    expect(parseArguments(['kills'], KNOWN, TIMED)).toMatchObject({ minutes: undefined });
+  });
+
+  it.each([
+    [['wire-cuts', '--minutes', '3'], 'wire-cuts takes no --minutes, only kills does'],
+    [['kills', '--minutes', '0'], '--minutes needs a whole number of 1 or more, got "0"'],
+    [['kills', '--minutes', 'half'], '--minutes needs a whole number of 1 or more, got "half"'],
+  ])('refuses %j', (args, problem) => {
+    expect(() => parseArguments(args, KNOWN, TIMED)).toThrow(problem);
+  });
+
+  it('is in the help of those campaigns', () => {
+    const campaign = { name: 'kills', says: 'kills', defaultRuns: 1, defaultMinutes: 30 };
+
+    expect(helpText([campaign])).toContain('  kills  kills (1 of 30 minutes, or --minutes M)\n');
+  });
 });

@@ -91,3 +91,21 @@ it('gives 2 and the reason where it cannot run, and tears down', async () => {
 
   expect({ exitCode, text, steps }).toEqual({ exitCode: 2, text: 'c cannot run: no broker', steps: ['tear down'] });
 });
+
+it('a run lasts the minutes that are asked for, else those of the campaign', async () => {
+  const asked: number[] = [];
+  const campaign: Campaign = {
+    name: 'c',
+    says: 'is tested',
+    defaultRuns: 1,
+    defaultMinutes: 30,
+    run: async (_seed, minutes) => (asked.push(minutes), ['it grew']),
+  };
+  const lines: string[] = [];
+  const request = { runs: 1, seed: 1, progress: NO_PROGRESS, report: (line: string) => lines.push(line) };
+  await runCampaign(campaign, request);
+  await runCampaign(campaign, { ...request, minutes: 3 });
+
+  expect(asked).toEqual([30, 3]);
+  expect(lines).toContain('  replay: npm run campaign -- c --runs 1 --seed 1 --minutes 3');
+});
