@@ -111,12 +111,16 @@ class Storm {
     };
   }
 
+  private checkAttempt(id: number, attempt: number, failed: number): void {
+    if (attempt > failed + 1) this.problems.push(`${id}: attempt ${attempt} after ${failed} failures`);
+    if (attempt > MAX_DELIVERIES) this.problems.push(`${id}: attempt ${attempt} of ${MAX_DELIVERIES}`);
+  }
+
   async handle(d: Delivery): Promise<Outcome> {
     const id = Number(d.payload);
     this.runs += 1;
     const failed = this.failures.get(id) ?? 0;
-    if (d.attempt > failed + 1) this.problems.push(`${id}: attempt ${d.attempt} after ${failed} failures`);
-    if (d.attempt > MAX_DELIVERIES) this.problems.push(`${id}: attempt ${d.attempt} of ${MAX_DELIVERIES}`);
+    this.checkAttempt(id, d.attempt, failed);
     const spent = (): void => {
       this.failures.set(id, Math.max(failed + 1, this.failures.get(id) ?? 0));
       if (d.attempt >= MAX_DELIVERIES) this.finished.add(id);
