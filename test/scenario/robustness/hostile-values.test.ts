@@ -90,13 +90,12 @@ describe('a handler', () => {
     expect(await survive(bad)).toEqual(SURVIVED);
   });
 
-  it('with a rule for something that is no class costs a failed run, not the process', async () => {
-    // Start should refuse it by name, or the error path must contain it: `instanceof` throws on an arrow function.
-    const rule = on((() => undefined) as never, () => poison('never'));
-    const result = await survive(() => Promise.reject(new Error('x')), { onError: [rule] }).catch(
-      (error: unknown) => error,
-    );
-    if (!(result instanceof Error)) expect(result).toEqual(SURVIVED);
+  it('with a rule for something that is no class is refused, by on() or at start', async () => {
+    // `instanceof` throws on an arrow function: no message may meet such a rule.
+    expect(() => on((() => undefined) as never, () => poison('never'))).toThrow(/takes an error class first/);
+    const forged = { errorClass: () => undefined, outcome: () => poison('never') } as never;
+    const starting = survive(() => Promise.reject(new Error('x')), { onError: [forged] });
+    await expect(starting).rejects.toMatchObject({ code: 'CONFIGURATION_INVALID' });
   });
 
   it('with an async rule that rejects does not end the process', async () => {
