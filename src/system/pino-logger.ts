@@ -40,7 +40,7 @@ function isPinoLike(value: unknown): value is PinoLike {
 function withErr(fields: LogFields = {}): object {
   const { error, ...rest } = fields;
   if (error === undefined) return rest;
-  if (!isError(error)) return { ...rest, err: error };
-  const { name: type, ...shown } = shownError(error);
-  return { ...rest, err: { type, ...shown } };
+  const shown: unknown = isError(error) ? shownError(error) : error;
+  // Without a prototype pino takes its type from the name, not from the constructor, which is none.
+  return { ...rest, err: typeof shown === 'object' ? Object.assign(Object.create(null) as object, shown) : shown };
 }
