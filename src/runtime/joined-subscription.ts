@@ -55,8 +55,8 @@ export async function openSubscription(plan: HandlerPlan, options: OpeningOption
 interface Side {
   readonly subscription: Subscription;
   readonly read: (message: ReceivedMessage) => ArrivedMessage;
-  receiving: Promise<void> | undefined;
-  arrived: ArrivedMessage | undefined;
+  receiving: boolean;
+  arrived: ReceivedMessage | undefined;
   ended: boolean;
 }
 
@@ -67,10 +67,12 @@ export class JoinedSubscription implements Subscription {
   readonly #letterTopics: ReadonlySet<string>;
   /** The side to look at first, in turn, so that a busy one does not keep the other out. */
   #lettersFirst = true;
+  /** Ends the wait of `receive`. No race of the two: on the side that is quiet it would leave something for each message. */
+  #changed: () => void = () => undefined;
 
   constructor(options: JoinedSubscriptionOptions) {
     const { own, letters, letterTopics } = options;
-    const side = { receiving: undefined, arrived: undefined, ended: false };
+    const side = { receiving: false, arrived: undefined, ended: false };
     this.#options = options;
     this.#own = { ...side, subscription: own, read: (message) => message };
     this.#letters = {
@@ -81,14 +83,15 @@ export class JoinedSubscription implements Subscription {
     this.#letterTopics = new Set(letterTopics);
   }
 
-  /** Never rejects: while one side fails the other goes on. Ends when either does. */
-
+  /** While one side fails the other goes on. Ends when either does. */
   async receive(signal: AbortSignal): Promise<ArrivedMessage | undefined> {
     for (;;) {
       const message = this.#take();
       if (message !== undefined) return message;
       if (this.#own.ended || this.#letters.ended || signal.aborted) return undefined;
-      await Promise.race([this.#receiveFrom(this.#own, signal), this.#receiveFrom(this.#letters, signal)]);
+      this.#receiveFrom(this.#own, signal);
+      this.#receiveFrom(this.#letters, signal);
+      await new Promise<void>((resolve) => (this.#changed = resolve));
     }
   }
 
@@ -147,23 +150,25 @@ export class JoinedSubscription implements Subscription {
       if (message === undefined) continue;
       side.arrived = undefined;
       this.#lettersFirst = side !== this.#letters;
-      return message;
+      return side.read(message);
     }
     return undefined;
   }
 
-  #receiveFrom(side: Side, signal: AbortSignal): Promise<void> {
+  #receiveFrom(side: Side, signal: AbortSignal): void {
+    if (side.receiving) return;
     const { subscription } = side;
     const { handler, clock, logger } = this.#options;
-    side.receiving ??= subscription
+    side.receiving = true;
+    void subscription
       .receive(signal)
       .catch((error: unknown) => receiveAgain(error, { subscription, signal, handler, clock, logger }))
       .then((message) => {
-        side.receiving = undefined;
-        if (message !== undefined) side.arrived = side.read(message);
+        side.receiving = false;
+        if (message !== undefined) side.arrived = message;
         else if (!signal.aborted) this.#ended(side);
+        this.#changed();
       });
-    return side.receiving;
   }
 
   #ended(side: Side): void {
