@@ -1,11 +1,22 @@
 // What a lost connection does to deliveries that are kept here: they may wait, they may not stop anything for ever.
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Delivery, HandlerOptions, Outcome, Transport } from '../../../src/index.js';
-import { defer, defineHandler, dependencyDown, poison, retry, seconds, success, topic } from '../../../src/index.js';
+import type { Delivery, HandlerOptions, Outcome } from '../../../src/index.js';
+import {
+  TransportError,
+  defer,
+  defineHandler,
+  dependencyDown,
+  poison,
+  retry,
+  seconds,
+  success,
+  topic,
+} from '../../../src/index.js';
 import { embedded } from '../../../src/embedded.js';
 import { World } from '../../support/runtime-world.js';
 import type { CutSubscription } from '../../support/cut-transport.js';
 import { CutTransport } from '../../support/cut-transport.js';
+import { transportWith } from '../../support/transport-with.js';
 
 let world: World;
 let cut: CutTransport;
@@ -214,12 +225,8 @@ describe('the connection of one of two topics lost', () => {
   it('lets what came over the other one run, although it waited behind a head that is gone', async () => {
     let lose: (() => void) | undefined;
     const inner = embedded({ broker: world.broker });
-    const transport: Transport = {
+    const transport = transportWith(inner, {
       name: 'two topics',
-      capabilities: inner.capabilities,
-      maxMessageBytes: inner.maxMessageBytes,
-      publisher: (name, options) => inner.publisher(name, options),
-      close: () => inner.close(),
       subscribe: async (spec) => {
         const subscription = await inner.subscribe(spec);
         const onState = subscription.onState.bind(subscription);
@@ -229,7 +236,7 @@ describe('the connection of one of two topics lost', () => {
         };
         return subscription;
       },
-    };
+    });
     const runs: unknown[] = [];
     const handler = defineHandler({
       name: 'h',
@@ -260,5 +267,36 @@ describe('the connection of one of two topics lost', () => {
     expect(runs).toContain('behind');
     expect(world.backlog('b', 's')).toBe(0);
     await world.end();
+  });
+});
+
+describe('a settlement that goes on with the copy of its message', () => {
+  it('still tells when the run started, also where its follow-up is then refused for good', async () => {
+    let failure = new TransportError('CONNECTION_LOST', 'away', { retriable: true });
+    const refusing = transportWith(cut.transport, {
+      publisher: async (name, options) => {
+        const publisher = await cut.transport.publisher(name, options);
+        return name.endsWith('/receipts') ? { ...publisher, publish: () => Promise.reject(failure) } : publisher;
+      },
+    });
+    const handler = defineHandler({
+      name: 'h',
+      source: topic('orders'),
+      subscription: 's',
+      redelivery: { maxDeliveries: 1 },
+      handle: () => success(topic('receipts').message(1)),
+    });
+    await world.start({ transport: refusing, handlers: [handler] });
+    await world.publish('orders', 1);
+    await world.clock.advanceBy(100);
+    const link = cut.links[0] as CutSubscription;
+    await link.cut();
+    failure = new TransportError('MESSAGE_TOO_LARGE', 'too large', { retriable: false });
+    await link.open();
+    await world.clock.advanceBy(seconds(30));
+
+    const [report] = world.reports;
+    expect(report?.cause).toBe('publish-refused');
+    expect(report?.durationMs).toBeLessThan(seconds(31));
   });
 });

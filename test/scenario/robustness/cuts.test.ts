@@ -4,14 +4,7 @@ import { defer, defineHandler, poison, retry, success, topic } from '../../../sr
 import { embedded } from '../../../src/embedded.js';
 import { World } from '../../support/runtime-world.js';
 import { CutTransport } from '../../support/cut-transport.js';
-
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
+import { seeded } from '../../support/seeded.js';
 
 describe('a connection cut at random', () => {
   it.each(

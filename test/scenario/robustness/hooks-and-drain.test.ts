@@ -13,6 +13,7 @@ import { defineHandler, poison, retry, seconds, success, topic } from '../../../
 import { embedded } from '../../../src/embedded.js';
 import { World } from '../../support/runtime-world.js';
 import { unhandledDuring } from '../../support/unhandled.js';
+import { transportWith } from '../../support/transport-with.js';
 
 let world: World;
 beforeEach(() => void (world = new World()));
@@ -40,17 +41,9 @@ async function ends(work: Promise<unknown>, withinMs: number): Promise<boolean> 
 }
 
 /** The embedded transport with some methods replaced. */
-function transportWith(change: (inner: Transport) => Partial<Transport>): Transport {
+function embeddedWith(change: (inner: Transport) => Partial<Transport>): Transport {
   const inner = embedded({ broker: world.broker });
-  return {
-    name: inner.name,
-    capabilities: inner.capabilities,
-    maxMessageBytes: inner.maxMessageBytes,
-    subscribe: (spec) => inner.subscribe(spec),
-    publisher: (name) => inner.publisher(name),
-    close: () => inner.close(),
-    ...change(inner),
-  };
+  return transportWith(inner, change(inner));
 }
 
 describe('a drain', () => {
@@ -71,7 +64,7 @@ describe('a drain', () => {
   });
 
   it('of many subscriptions on a broker that does not answer ends in about one call timeout, not one each', async () => {
-    const transport = transportWith((inner) => ({
+    const transport = embeddedWith((inner) => ({
       subscribe: async (spec) => {
         const subscription = await inner.subscribe(spec);
         return Object.assign(Object.create(subscription) as typeof subscription, {
@@ -141,7 +134,7 @@ describe('a drain', () => {
   });
 
   it('leaves no publish of a user without an answer', async () => {
-    const transport = transportWith((inner) => ({
+    const transport = embeddedWith((inner) => ({
       publisher: async (name) => {
         const publisher = await inner.publisher(name);
         return {
@@ -178,7 +171,7 @@ describe('a start', () => {
   it('that timed out closes the subscription that opened late', async () => {
     // All or nothing: a consumer nobody knows of would hold messages for ever.
     let closed = false;
-    const transport = transportWith((inner) => ({
+    const transport = embeddedWith((inner) => ({
       subscribe: async (spec) => {
         const subscription = await inner.subscribe(spec);
         await new Promise<void>((resolve) => world.clock.setTimer(seconds(31), resolve));
@@ -213,7 +206,7 @@ describe('a start', () => {
 describe('a plugin around publishing', () => {
   async function follow(aroundPublish: NonNullable<NonNullable<RuntimeOptions['plugins']>[number]['aroundPublish']>) {
     const failing = { now: true };
-    const transport = transportWith((inner) => ({
+    const transport = embeddedWith((inner) => ({
       publisher: async (name) => {
         const publisher = await inner.publisher(name);
         return {
@@ -340,7 +333,7 @@ describe('a transport closed under the runtime', () => {
 
 describe('a request for redelivery that fails', () => {
   it('is said in the log', async () => {
-    const transport = transportWith((inner) => ({
+    const transport = embeddedWith((inner) => ({
       subscribe: async (spec) => {
         const subscription = await inner.subscribe(spec);
         return Object.assign(Object.create(subscription) as typeof subscription, {

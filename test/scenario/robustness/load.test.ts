@@ -5,15 +5,7 @@ import { defer, defineHandler, poison, retry, retryAfter, seconds, skip, success
 import { embedded } from '../../../src/embedded.js';
 import { SettlementLedger } from '../../support/settlement-ledger.js';
 import { World } from '../../support/runtime-world.js';
-
-/** Numbers in [0, 1) that are the same every time. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
+import { seeded } from '../../support/seeded.js';
 
 function randomOutcome(random: () => number): Outcome {
   const dice = random();

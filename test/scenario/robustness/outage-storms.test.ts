@@ -7,6 +7,7 @@ import { embedded } from '../../../src/embedded.js';
 import { memoryAttemptStore } from '../../../src/testing.js';
 import { World } from '../../support/runtime-world.js';
 import { CutTransport } from '../../support/cut-transport.js';
+import { scattered } from '../../support/seeded.js';
 
 class BankDown extends Error {}
 
@@ -19,13 +20,6 @@ const KINDS: readonly HandlerOptions[] = [
 ];
 const RULE = { outage: [{ dependency: 'bank', errors: [BankDown], retryAfterMs: 200 }] };
 
-function seeded(seed: number): () => number {
-  let state = (seed * 2654435761) >>> 0;
-  const next = (): number => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) / 2 ** 32;
-  for (let i = 0; i < 5; i++) next();
-  return next;
-}
-
 class Storm {
   readonly world = new World();
   readonly random: () => number;
@@ -37,7 +31,7 @@ class Storm {
   runtime!: Runtime;
 
   constructor(seed: number) {
-    this.random = seeded(seed);
+    this.random = scattered(seed);
   }
 
   async start(): Promise<void> {

@@ -25,20 +25,12 @@ import { AttemptMemory, memoryAttemptStore } from '../../../src/testing.js';
 import { World } from '../../support/runtime-world.js';
 import { CutTransport } from '../../support/cut-transport.js';
 import { unhandledDuring } from '../../support/unhandled.js';
+import { scattered } from '../../support/seeded.js';
+import { transportWith } from '../../support/transport-with.js';
 
 const MESSAGES = 40;
 const MAX_DELIVERIES = 5;
 const receipts = topic('receipts');
-
-function seeded(seed: number): () => number {
-  let state = (seed * 2654435761) >>> 0;
-  const next = (): number => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
-  for (let i = 0; i < 5; i++) next();
-  return next;
-}
 
 interface Kind {
   readonly type: 'shared' | 'key-shared' | 'failover' | 'exclusive';
@@ -63,7 +55,7 @@ class Storm {
   refuseLetters = false;
 
   constructor(seed: number, kind: Kind) {
-    this.random = seeded(seed);
+    this.random = scattered(seed);
     this.kind = kind;
     this.uses = featuresOf(this.random, kind);
   }
@@ -196,11 +188,7 @@ class Storm {
       this.calls += 1;
       return call();
     };
-    return {
-      name: inner.name,
-      capabilities: inner.capabilities,
-      maxMessageBytes: inner.maxMessageBytes,
-      close: () => inner.close(),
+    return transportWith(inner, {
       publisher: async (name, options) => {
         const publisher = await inner.publisher(name, options);
         return {
@@ -223,7 +211,7 @@ class Storm {
         subscription.redeliver = (ids) => count(() => redeliver(ids));
         return subscription;
       },
-    };
+    });
   }
 }
 

@@ -30,6 +30,7 @@ import {
 import { embedded } from '../../../src/embedded.js';
 import { World } from '../../support/runtime-world.js';
 import { unhandledDuring } from '../../support/unhandled.js';
+import { transportWith } from '../../support/transport-with.js';
 
 let world: World;
 beforeEach(() => void (world = new World()));
@@ -52,17 +53,10 @@ function untilAborted({ signal }: Delivery): Promise<never> {
   });
 }
 
-function transportWith(change: (inner: Transport) => Partial<Transport>): Transport {
+/** The embedded transport with some methods replaced. */
+function embeddedWith(change: (inner: Transport) => Partial<Transport>): Transport {
   const inner = embedded({ broker: world.broker });
-  return {
-    name: inner.name,
-    capabilities: inner.capabilities,
-    maxMessageBytes: inner.maxMessageBytes,
-    subscribe: (spec) => inner.subscribe(spec),
-    publisher: (name, options) => inner.publisher(name, options),
-    close: () => inner.close(),
-    ...change(inner),
-  };
+  return transportWith(inner, change(inner));
 }
 
 const RULES: readonly [string, ErrorRule][] = [
@@ -261,7 +255,7 @@ describe('after the runtime has closed', () => {
   });
 
   it('nothing is left to wait of a settlement that failed while the subscription was closing', async () => {
-    const transport = transportWith((inner) => ({
+    const transport = embeddedWith((inner) => ({
       subscribe: async (spec) => {
         const subscription = await inner.subscribe(spec);
         const close = subscription.close.bind(subscription);
@@ -340,7 +334,7 @@ describe('health', () => {
     'is not degraded by a dead letter that was refused and dealt with as the handler says',
     async (onDeadLetterRefused) => {
       const refused = new TransportError('TOPIC_TERMINATED', 'x', { retriable: false });
-      const transport = transportWith((inner) => ({
+      const transport = embeddedWith((inner) => ({
         publisher: (name, options) =>
           name.endsWith('-DLQ') ? Promise.reject(refused) : inner.publisher(name, options),
       }));

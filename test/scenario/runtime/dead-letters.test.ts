@@ -1,7 +1,7 @@
 // What becomes of messages that are given up: the subscription that keeps their dead letters, letters that are
 // refused for good, and handlers that chose to have none.
 import { describe, expect, it } from 'vitest';
-import type { DeadLetterRefusal, HandlerOptions, Outcome, Transport } from '../../../src/index.js';
+import type { DeadLetterRefusal, HandlerOptions, Outcome } from '../../../src/index.js';
 import {
   ConfigurationError,
   TransportError,
@@ -14,6 +14,7 @@ import {
 } from '../../../src/index.js';
 import { embedded } from '../../../src/embedded.js';
 import { World, payloadOf } from '../../support/runtime-world.js';
+import { transportWith } from '../../support/transport-with.js';
 
 const DLQ = 'persistent://public/default/jobs-workers-DLQ';
 
@@ -32,12 +33,8 @@ function refusingTransport(world: World, refusing: string) {
   const inner = embedded({ broker: world.broker });
   const opened: string[] = [];
   const refusal = new TransportError('MESSAGE_TOO_LARGE', 'too large', { retriable: false });
-  const transport: Transport = {
+  const transport = transportWith(inner, {
     name: 'refusing',
-    capabilities: inner.capabilities,
-    maxMessageBytes: inner.maxMessageBytes,
-    subscribe: (spec) => inner.subscribe(spec),
-    close: () => inner.close(),
     publisher: async (name, options) => {
       opened.push(name);
       const publisher = await inner.publisher(name, options);
@@ -48,7 +45,7 @@ function refusingTransport(world: World, refusing: string) {
         close: () => publisher.close(),
       };
     },
-  };
+  });
   return { transport, opened };
 }
 

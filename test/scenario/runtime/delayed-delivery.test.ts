@@ -5,6 +5,7 @@ import type { Delivery, HandlerOptions, Outcome, Transport } from '../../../src/
 import { defineHandler, hours, retryAfter, seconds, success, topic } from '../../../src/index.js';
 import { embedded } from '../../../src/embedded.js';
 import { World } from '../../support/runtime-world.js';
+import { transportWith } from '../../support/transport-with.js';
 
 interface Seen {
   readonly payload: unknown;
@@ -36,12 +37,9 @@ function withoutDelays(world: World): Transport {
   const inner = embedded({ broker: world.broker });
   const capabilities = new Set(inner.capabilities);
   capabilities.delete('delayed-delivery');
-  return {
+  return transportWith(inner, {
     name: 'undelayed',
     capabilities,
-    maxMessageBytes: inner.maxMessageBytes,
-    subscribe: (spec) => inner.subscribe(spec),
-    close: () => inner.close(),
     publisher: async (name, options) => {
       const publisher = await inner.publisher(name, options);
       return {
@@ -51,7 +49,7 @@ function withoutDelays(world: World): Transport {
         close: () => publisher.close(),
       };
     },
-  };
+  });
 }
 
 describe('client-side delayed delivery', () => {

@@ -4,6 +4,7 @@ import type { Subscription, Transport } from '../../../src/index.js';
 import { TransportError, defineHandler, minutes, retryAfter, seconds, success, topic } from '../../../src/index.js';
 import { embedded } from '../../../src/embedded.js';
 import { World } from '../../support/runtime-world.js';
+import { transportWith } from '../../support/transport-with.js';
 
 let world: World;
 /** Whether the subscription on topics with this ending fails to receive. */
@@ -21,12 +22,8 @@ beforeEach(() => {
 /** The embedded transport; `receive` rejects while `fails` says so. */
 function failing(): Transport {
   const inner = embedded({ broker: world.broker });
-  return {
+  return transportWith(inner, {
     name: 'failing',
-    capabilities: inner.capabilities,
-    maxMessageBytes: inner.maxMessageBytes,
-    publisher: (name, options) => inner.publisher(name, options),
-    close: () => inner.close(),
     subscribe: async (spec) => {
       const subscription = await inner.subscribe(spec);
       const receive: Subscription['receive'] = (signal) => {
@@ -43,7 +40,7 @@ function failing(): Transport {
         },
       });
     },
-  };
+  });
 }
 
 async function start(retryTopic: boolean) {

@@ -1,7 +1,7 @@
 // The strategy `republish`: long waits go to the retry letter topic and come back from it, attempt, due time and
 // original properties carried along.
 import { describe, expect, it } from 'vitest';
-import type { Delivery, HandlerOptions, Outcome, Transport } from '../../../src/index.js';
+import type { Delivery, HandlerOptions, Outcome } from '../../../src/index.js';
 import {
   ConfigurationError,
   TransportError,
@@ -19,6 +19,7 @@ import {
 } from '../../../src/index.js';
 import { embedded } from '../../../src/embedded.js';
 import { World, payloadOf } from '../../support/runtime-world.js';
+import { transportWith } from '../../support/transport-with.js';
 
 const RETRY = 'persistent://public/default/jobs-workers-RETRY';
 
@@ -155,12 +156,8 @@ describe('with a retry letter topic', () => {
     const world = new World();
     const inner = embedded({ broker: world.broker });
     const refused = new TransportError('MESSAGE_TOO_LARGE', 'too large', { retriable: false });
-    const transport: Transport = {
+    const transport = transportWith(inner, {
       name: 'refusing',
-      capabilities: inner.capabilities,
-      maxMessageBytes: inner.maxMessageBytes,
-      subscribe: (spec) => inner.subscribe(spec),
-      close: () => inner.close(),
       publisher: async (name) => {
         const publisher = await inner.publisher(name);
         return {
@@ -170,7 +167,7 @@ describe('with a retry letter topic', () => {
           close: () => publisher.close(),
         };
       },
-    };
+    });
     const attempts: number[] = [];
     const handle = ({ attempt }: Delivery): Outcome => (attempts.push(attempt), attempt < 3 ? retry() : success());
     await world.start({ handlers: [handler(handle)], transport });
