@@ -98,10 +98,15 @@ export class OptionChecker {
 
   /** An object with these methods; `hint` says where to get one. */
   methods(name: string, value: unknown, methods: readonly string[], hint: string): void {
-    if (value === undefined) return;
-    const has = (method: string): boolean => typeof (value as Record<string, unknown>)[method] === 'function';
-    if (typeof value === 'object' && value !== null && methods.every(has)) return;
+    if (value === undefined || methods.every((method) => hasMethod(value, method))) return;
     const rule = `must have the methods ${methods.join(', ')} (${hint})`;
+    this.problem(`${JSON.stringify(name)} ${rule}, got ${describeValue(value)}`);
+  }
+
+  /** An object with at least one of these methods. */
+  anyMethod(name: string, value: unknown, methods: readonly string[], hint: string): void {
+    if (value === undefined || methods.some((method) => hasMethod(value, method))) return;
+    const rule = `must have at least one of the methods ${methods.join(', ')} (${hint})`;
     this.problem(`${JSON.stringify(name)} ${rule}, got ${describeValue(value)}`);
   }
 
@@ -109,6 +114,10 @@ export class OptionChecker {
     if (value === undefined || typeof value === 'boolean') return;
     this.problem(`${JSON.stringify(name)} must be true or false, got ${describeValue(value)}`);
   }
+}
+
+function hasMethod(value: unknown, name: string): boolean {
+  return typeof value === 'object' && value !== null && typeof (value as Record<string, unknown>)[name] === 'function';
 }
 
 function suffix(hint: string | undefined): string {

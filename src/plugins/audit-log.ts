@@ -90,8 +90,8 @@ class QueuedAuditLog implements AuditLog {
   readonly #maxQueued: number;
   readonly #flushMs: number;
   readonly #redact: Redact | undefined;
-  readonly #failures = new Tally('audit records could not be written');
-  readonly #losses = new Tally('audit records are lost: the writer is too slow');
+  readonly #failures = new CountedComplaint('audit records could not be written');
+  readonly #losses = new CountedComplaint('audit records are lost: the writer is too slow');
   #queue: AuditRecord[] = [];
   /** What stands before it in the queue is written: taking the first of an array moves all others. */
   #first = 0;
@@ -199,7 +199,7 @@ class QueuedAuditLog implements AuditLog {
 }
 
 /** Counts what went wrong, and says so often enough and not more often. */
-class Tally {
+class CountedComplaint {
   readonly #message: string;
   #count = 0;
   #unsaid = 0;

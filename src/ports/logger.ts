@@ -2,9 +2,12 @@
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
+/** Of a line. */
+export type LineLevel = 'debug' | 'info' | 'warn' | 'error';
+
 export interface Logger {
   /** Whether lines of this level go anywhere; without it all do. Spares the work for lines that nobody reads. */
-  isEnabled?(level: 'debug' | 'info' | 'warn' | 'error'): boolean;
+  isEnabled?(level: LineLevel): boolean;
   debug(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;

@@ -30,7 +30,8 @@ export interface Telemetry {
   onClose?(): void;
 }
 
-export interface RunStart {
+/** Which delivery to which handler. */
+export interface DeliveryFacts {
   readonly handler: string;
   readonly subscription: string;
   /** Full name of the topic the message came from first, without a partition. */
@@ -40,6 +41,9 @@ export interface RunStart {
   readonly key: MessageKey | undefined;
   readonly properties: MessageProperties;
   readonly attempt: number;
+}
+
+export interface RunStart extends DeliveryFacts {
   /** The broker's count. */
   readonly redeliveryCount: number;
   readonly payloadBytes: number;
@@ -103,15 +107,7 @@ export interface PublishObserver {
 }
 
 /** One delivery was settled, or put aside to wait. Telemetry and plugins get the same value. */
-export interface SettlementReport {
-  readonly handler: string;
-  readonly subscription: string;
-  /** Full topic name without a partition. */
-  readonly topic: string;
-  readonly id: MessageId;
-  readonly key: MessageKey | undefined;
-  readonly properties: MessageProperties;
-  readonly attempt: number;
+export interface SettlementReport extends DeliveryFacts {
   readonly outcome: OutcomeKind;
   readonly settlement: Settlement['kind'];
   readonly strategy?: RedeliveryStrategy | undefined;

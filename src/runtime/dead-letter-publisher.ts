@@ -44,10 +44,10 @@ export class DeadLetterPublisher {
     pending: PendingSettlement,
   ): Promise<PublishFailure | undefined> {
     const topic = this.#options.plan.deadLetterTopic(record.originTopic);
-    pending.publishes ??= [this.#publishTo(topic, this.#message(record, settlement), pending)];
+    pending.publishes ??= [this.#publishTo(topic, this.#message(record, settlement))];
     const [letter] = pending.publishes;
     if (letter === undefined || letter.receipt !== undefined) return undefined;
-    const failure = await this.#options.publishers.publishPlain(letter);
+    const failure = await this.#options.publishers.publishPlain(letter, pending.observer);
     this.#failing =
       failure === undefined ? undefined : `dead letters cannot be published to ${topic}: ${failure.error.message}`;
     if (failure === undefined) return undefined;
@@ -82,8 +82,8 @@ export class DeadLetterPublisher {
         logger.error('a refused dead letter is acknowledged, as "onDeadLetterRefused" decided', said);
         return undefined;
       }
-      const fallback = this.#publishTo(fullName(decision.fallbackTopic), message, pending);
-      const second = await publishers.publishPlain(fallback);
+      const fallback = this.#publishTo(fullName(decision.fallbackTopic), message);
+      const second = await publishers.publishPlain(fallback, pending.observer);
       if (second !== undefined) throw second.error;
       // Should the acknowledgement fail, a repeat finds this one published.
       pending.publishes = [fallback];
@@ -95,10 +95,10 @@ export class DeadLetterPublisher {
     }
   }
 
-  #publishTo(topic: string, message: EncodedMessage, { observer }: PendingSettlement): PendingPublish {
+  #publishTo(topic: string, message: EncodedMessage): PendingPublish {
     const initialSubscription = this.#options.plan.deadLetterSubscription;
     const fresh = { sequenceId: undefined, receipt: undefined };
-    return { kind: 'dead-letter', observer, topic, message, initialSubscription, ...fresh };
+    return { kind: 'dead-letter', topic, message, initialSubscription, ...fresh };
   }
 
   #logFailure(

@@ -90,10 +90,7 @@ export class Dispatcher {
     record.observer = observer;
     let result: unknown;
     try {
-      result =
-        observer === undefined
-          ? this.#readAndHandle(record, run)
-          : this.#telemetry.within(observer, () => this.#readAndHandle(record, run));
+      result = this.#telemetry.within(observer, () => this.#readAndHandle(record, run));
       if (!isPromiseLike(result)) return this.#rules.ofResult(result);
     } catch (error) {
       return this.#rules.ofError(error);
@@ -152,20 +149,18 @@ export class Dispatcher {
 
   /** What may be recorded: of a run that was told to end only what it has done. */
   async #workOf(delivery: Delivery, run: HandlerRun): Promise<Outcome> {
-    const outcome = await this.#rules.of(
-      () => this.#run(delivery),
-      () => run.interruption !== undefined,
-    );
+    const outcome = await this.#outcomeOf(run, () => this.#run(delivery));
     if (run.interruption !== undefined && !isDone(run, outcome)) throw run.interruption;
     return outcome;
   }
 
+  #outcomeOf(run: HandlerRun, work: () => unknown): Promise<Outcome> {
+    return this.#rules.of(work, () => run.interruption !== undefined);
+  }
+
   async #finish(run: HandlerRun, result: PromiseLike<unknown>): Promise<RunResult> {
     this.#running.add(run);
-    const outcome = await this.#rules.of(
-      () => result,
-      () => run.interruption !== undefined,
-    );
+    const outcome = await this.#outcomeOf(run, () => result);
     this.#running.delete(run);
     const done = isDone(run, outcome);
     run.end();

@@ -175,10 +175,9 @@ function givenUpLines({ deadLetter, deadLetters, deadLetterSubscription, onDeadL
   const rule =
     typeof onDeadLetterRefused === 'object'
       ? `goes to ${onDeadLetterRefused.fallbackTopic}`
-      : {
-          hold: 'is tried again, and its message stays',
-          function: 'is decided by its onDeadLetterRefused',
-        }[onDeadLetterRefused];
+      : { hold: 'is tried again, and its message stays', function: 'is decided by its onDeadLetterRefused' }[
+          onDeadLetterRefused
+        ];
   return [`dead letter to ${deadLetters.join(', ')}, ${kept}`, `a dead letter that is refused for good ${rule}`];
 }
 

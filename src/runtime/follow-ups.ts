@@ -48,7 +48,7 @@ export class FollowUps {
       // A schema that throws or never ends is a fault of the program, not of the message.
       return { kind: isRefusedForGood(error) ? 'refused' : 'own-code', error: toError(error) };
     }
-    return this.#publishers.publishAll(pending.publishes);
+    return this.#publishers.publishAll(pending.publishes, pending.observer);
   }
 
   /** One message as it will be published. @throws PulseworkError PUBLISH_REFUSED when it never can be. */
@@ -67,8 +67,7 @@ export class FollowUps {
 
   async #pending(record: DeliveryRecord, outgoing: OutgoingMessage, index: number): Promise<PendingPublish> {
     const { topic, message } = await this.prepare(record, outgoing, index);
-    const { observer } = record;
-    return { kind: 'message', observer, topic: topic.name, message, sequenceId: undefined, receipt: undefined };
+    return { kind: 'message', topic: topic.name, message, sequenceId: undefined, receipt: undefined };
   }
 
   /** @throws PulseworkError PUBLISH_REFUSED */

@@ -6,13 +6,11 @@ import type { Redact } from '../core/redaction.js';
 import { redactText } from '../core/redaction.js';
 import { seconds } from '../core/options.js';
 import type { Clock, Timer } from '../ports/clock.js';
-import type { LogFields, Logger } from '../ports/logger.js';
+import type { LineLevel, LogFields, Logger } from '../ports/logger.js';
 
 const WINDOW_MS = seconds(10);
 /** More kinds of lines than a handler has: beyond it errors have endless names, and the oldest kind is forgotten. */
 const MAX_KINDS = 1_000;
-
-type Level = 'debug' | 'info' | 'warn' | 'error';
 
 export interface HandlerLogOptions {
   readonly logger: Logger;
@@ -40,7 +38,7 @@ export class HandlerLog implements Logger {
     this.#options = options;
   }
 
-  isEnabled(level: Level): boolean {
+  isEnabled(level: LineLevel): boolean {
     return this.#options.logger.isEnabled?.(level) ?? true;
   }
 
@@ -67,7 +65,7 @@ export class HandlerLog implements Logger {
     for (const kind of this.#kinds.keys()) this.#endWindow(kind);
   }
 
-  #write(level: Level, message: string, fields?: LogFields): void {
+  #write(level: LineLevel, message: string, fields?: LogFields): void {
     const error = fields?.['error'];
     // A message of this library and the name of a class: what tells one fault from another without its details.
     if (!this.#admit(`${level} ${message} ${isError(error) ? errorName(error) : ''}`)) return;

@@ -163,11 +163,7 @@ function readersOf(
   fullName: PlanContext['fullName'],
 ): Map<string, PayloadReader> {
   const readers = new Map<string, PayloadReader>();
-  if (typeof source === 'string')
-    readers.set(fullName(source), {
-      codec: codec ?? jsonCodec,
-      schema: payload,
-    });
+  if (typeof source === 'string') readers.set(fullName(source), { codec: codec ?? jsonCodec, schema: payload });
   const topics = isTopic(source) ? [source] : Array.isArray(source) ? source : [];
   for (const topic of topics.filter(isTopic))
     readers.set(fullName(topic.name), { codec: topic.codec, schema: topic.schema });

@@ -256,9 +256,7 @@ class ClaimedKey {
     this.#ended = false;
     if (signal.aborted) return;
     // A run that was told to end and does not must not keep its key, nor the process, for long.
-    signal.addEventListener('abort', () => this.#timer?.cancel(), {
-      once: true,
-    });
+    signal.addEventListener('abort', () => this.#timer?.cancel(), { once: true });
     this.#timer = this.#context.clock.setTimer(this.#lease().leaseMs / 3, () => void this.#renew());
   }
 

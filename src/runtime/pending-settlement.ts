@@ -24,8 +24,6 @@ export interface PendingSettlement {
 
 export interface PendingPublish {
   readonly kind: PublishKind;
-  /** Who observes the run that it follows from. */
-  readonly observer: RunObserver | undefined;
   /** Full topic name. */
   readonly topic: string;
   readonly message: EncodedMessage;

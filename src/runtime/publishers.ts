@@ -2,6 +2,7 @@
 // the Settler decides by it, and a plugin's failure is told from a broker's.
 import { isClosed, isRefusedForGood, toError } from '../core/errors.js';
 import type { PublishRequest } from '../ports/plugin.js';
+import type { RunObserver } from '../ports/telemetry.js';
 import type { Publisher, Transport } from '../ports/transport.js';
 import { withDeliverAt } from './delayed-delivery.js';
 import type { PendingPublish } from './pending-settlement.js';
@@ -37,25 +38,28 @@ export class Publishers {
 
   /**
    * Publishes what has no receipt yet, in order, and waits for every receipt. What has one keeps it when another
-   * fails. @returns the failure that weighs most, undefined when all have their receipts.
+   * fails. @param observer of the run that they follow from. @returns the failure that weighs most, undefined when all have their receipts.
    */
-  async publishAll(publishes: readonly PendingPublish[]): Promise<PublishFailure | undefined> {
+  async publishAll(
+    publishes: readonly PendingPublish[],
+    observer: RunObserver | undefined,
+  ): Promise<PublishFailure | undefined> {
     const open = publishes.filter((publish) => publish.receipt === undefined);
     const results: (PublishFailure | undefined)[] = [];
     if (this.#plugins.wrapsPublish) {
       // A plugin may take its time: only one after the other keeps the order.
-      for (const publish of open) results.push(await this.#publish(publish));
+      for (const publish of open) results.push(await this.#publish(publish, observer));
     } else {
-      results.push(...(await Promise.all(open.map((publish) => this.#publish(publish)))));
+      results.push(...(await Promise.all(open.map((publish) => this.#publish(publish, observer)))));
     }
     const failures = results.filter((result) => result !== undefined);
     return failures.find((failure) => failure.kind !== 'passing') ?? failures[0];
   }
 
   /** The same for one message, without plugins: for dead letters, which no plugin may hold up or change. */
-  async publishPlain(publish: PendingPublish): Promise<PublishFailure | undefined> {
+  async publishPlain(publish: PendingPublish, observer: RunObserver | undefined): Promise<PublishFailure | undefined> {
     try {
-      await this.#send(publish, publish);
+      await this.#send(publish, publish, observer);
       return undefined;
     } catch (error) {
       return { kind: isRefusedForGood(error) ? 'refused' : 'passing', error: toError(error) };
@@ -72,11 +76,11 @@ export class Publishers {
   }
 
   /** A plugin that swallows a failure, does not wait for it or does not pass the message on must not make it look sent. */
-  async #publish(publish: PendingPublish): Promise<PublishFailure | undefined> {
+  async #publish(publish: PendingPublish, observer: RunObserver | undefined): Promise<PublishFailure | undefined> {
     let sending: Promise<void> | undefined;
     let transportError: unknown;
     const send = this.#plugins.wrapPublish((request) => {
-      sending = this.#send(request, publish);
+      sending = this.#send(request, publish, observer);
       sending.catch((error: unknown) => (transportError = error));
       return sending;
     });
@@ -93,13 +97,17 @@ export class Publishers {
   }
 
   /** @throws what the transport threw. A publisher that was closed under us is opened anew by the next try. */
-  async #send({ topic, message }: PublishRequest, publish: PendingPublish): Promise<void> {
+  async #send(
+    { topic, message }: PublishRequest,
+    publish: PendingPublish,
+    observer: RunObserver | undefined,
+  ): Promise<void> {
     const key = keyOf(topic, publish.initialSubscription);
     const opening = this.#publisher(topic, publish.initialSubscription);
     const publisher = await opening;
     if (publish.by !== publisher) Object.assign(publish, { by: publisher, sequenceId: undefined });
     const sequenceId = (publish.sequenceId ??= publisher.nextSequenceId());
-    const observed = this.#telemetry.startPublish({ kind: publish.kind, topic, message, run: publish.observer });
+    const observed = this.#telemetry.startPublish({ kind: publish.kind, topic, message, run: observer });
     const sent = observed === undefined ? message : { ...message, properties: observed.properties };
     try {
       publish.receipt = await this.#calls.run(`publishing to ${topic}`, () =>

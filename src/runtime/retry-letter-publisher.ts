@@ -29,7 +29,6 @@ export class RetryLetterPublisher {
     pending.publishes ??= [
       {
         kind: 'retry-letter',
-        observer: pending.observer,
         topic: retry.topicFor(record.originTopic),
         message: this.#letter(record, settlement),
         sequenceId: undefined,
@@ -38,7 +37,7 @@ export class RetryLetterPublisher {
     ];
     const [publish] = pending.publishes;
     if (publish === undefined || publish.receipt !== undefined) return undefined;
-    return this.#publishers.publishPlain(publish);
+    return this.#publishers.publishPlain(publish, pending.observer);
   }
 
   #letter(record: DeliveryRecord, { delayMs, spendsAttempt }: Redeliver): ReturnType<typeof retryLetterMessage> {

@@ -7,7 +7,7 @@ import { checkRedeliveryPolicy } from '../core/redelivery-policy.js';
 import { DEFAULT_NAMESPACE, namespaceProblem } from '../core/topic-name.js';
 import type { AttemptStore } from '../ports/attempt-store.js';
 import type { Clock } from '../ports/clock.js';
-import type { Logger } from '../ports/logger.js';
+import type { LineLevel, Logger } from '../ports/logger.js';
 import type { Plugin } from '../ports/plugin.js';
 import type { Telemetry } from '../ports/telemetry.js';
 import type { Transport } from '../ports/transport.js';
@@ -87,6 +87,7 @@ export const DEFAULT_RUNTIME_OPTIONS = {
   duplicateWindowMs: seconds(10),
 } as const;
 
+/** Each is optional, but something without any observes nothing. */
 const TELEMETRY_METHODS = [
   'onStart',
   'startRun',
@@ -151,7 +152,7 @@ export function runtimeOptionProblems(options: RuntimeOptions): readonly string[
   }
   check.methods('logger', options.logger, ['debug', 'info', 'warn', 'error'], 'e.g. consoleLogger()');
   if (options.maxLogRepeats !== Infinity) check.positiveInteger('maxLogRepeats', options.maxLogRepeats);
-  checkTelemetry(options.telemetry, check);
+  check.anyMethod('telemetry', options.telemetry, TELEMETRY_METHODS, 'e.g. openTelemetry()');
   check.boolean('currentDelivery', options.currentDelivery);
   check.methods(
     'attemptStore',
@@ -175,17 +176,6 @@ export function runtimeOptionProblems(options: RuntimeOptions): readonly string[
   return check.problems;
 }
 
-/** Every method is optional, but something without any observes nothing. */
-function checkTelemetry(telemetry: unknown, check: OptionChecker): void {
-  if (telemetry === undefined || TELEMETRY_METHODS.some((name) => isMethod(telemetry, name))) return;
-  const rule = `must have at least one of the methods ${TELEMETRY_METHODS.join(', ')} (e.g. openTelemetry())`;
-  check.problem(`"telemetry" ${rule}, got ${describeValue(telemetry)}`);
-}
-
-function isMethod(value: unknown, name: string): boolean {
-  return typeof value === 'object' && value !== null && typeof (value as Record<string, unknown>)[name] === 'function';
-}
-
 function checkList(name: string, value: unknown, of: string, check: OptionChecker): void {
   if (value === undefined || Array.isArray(value)) return;
   check.problem(`"${name}" must be a list of ${of}, got ${describeValue(value)}`);
@@ -193,7 +183,7 @@ function checkList(name: string, value: unknown, of: string, check: OptionChecke
 
 /** A logger that throws must not decide about a message. */
 function safeLogger(logger: Logger): Logger {
-  const safe = (level: 'debug' | 'info' | 'warn' | 'error'): Logger['info'] => {
+  const safe = (level: LineLevel): Logger['info'] => {
     return (message, fields) => {
       try {
         logger[level](message, fields);

@@ -246,7 +246,7 @@ export class Runtime {
       for (const runner of this.#runners) runner.interrupt(reason);
       await this.#within(quiet, ABORT_GRACE_MS);
     }
-    const stillRunning = this.#runners.filter((runner) => runner.health().running > 0).map(({ plan }) => plan.name);
+    const stillRunning = this.#runners.filter((runner) => runner.running > 0).map(({ plan }) => plan.name);
     if (stillRunning.length > 0)
       logger.warn('handlers had not ended when the runtime closed', { handlers: stillRunning });
     await this.#closeAll();

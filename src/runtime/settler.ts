@@ -33,11 +33,7 @@ export type Disposition =
   /** This copy is done; its letter carries `attempts` on. */
   | { readonly kind: 'republished'; readonly attempts: number }
   | { readonly kind: 'left'; readonly fatal: Error | undefined }
-  | {
-      readonly kind: 'keep';
-      readonly delayMs: number;
-      readonly outage: string | undefined;
-    }
+  | { readonly kind: 'keep'; readonly delayMs: number; readonly outage: string | undefined }
   | { readonly kind: 'again'; readonly delayMs: number };
 
 /** It did not run, though its turn had come: a drain gives it back, a lost connection lets it sleep, a pause keeps it. */
@@ -75,10 +71,14 @@ export class Settler {
     this.#options = options;
   }
 
-  /** Settles a run that ended with `outcome`. Never rejects. */
-  settle(record: DeliveryRecord, outcome: Outcome): Promise<Disposition> {
+  /** Settles a run that ended with `outcome`. Never rejects. @param run the record's last one, or the one an earlier settlement was of */
+  settle(
+    record: DeliveryRecord,
+    outcome: Outcome,
+    run: Pick<PendingSettlement, 'startedMs' | 'observer'> = record,
+  ): Promise<Disposition> {
     const settlement = this.#decide(record, outcome);
-    const { startedMs, observer } = record;
+    const { startedMs, observer } = run;
     const pending = { outcome, settlement, startedMs, observer, publishes: undefined, refused: false, failures: 0 };
     // What most deliveries are, without a step in between.
     const plain = settlement.kind === 'acknowledge' && settlement.messages.length === 0;
@@ -245,7 +245,7 @@ export class Settler {
   ): Promise<Disposition> | Disposition {
     if (failure.kind === 'passing') return this.#again(record, pending, 'publishing', failure.error, REPEAT_BACKOFF);
     const outcome = failure.kind === 'refused' ? publishRefused(failure.error) : retry(failure.error);
-    return this.settle(record, outcome);
+    return this.settle(record, outcome, pending);
   }
 
   /** Keeps what was reached. A subscription that is closed has given the message back already. */

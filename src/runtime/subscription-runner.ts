@@ -100,6 +100,11 @@ export class SubscriptionRunner {
     if (this.pauses.set('operator', false)) this.#loop.pump();
   }
 
+  /** Runs of the handler going on now. */
+  get running(): number {
+    return this.#loop.running;
+  }
+
   health(): SubscriptionHealth {
     const reason = this.#degradedBy();
     const pausedBy = this.pauses.reasons;
@@ -112,7 +117,7 @@ export class SubscriptionRunner {
       reason,
       pausedBy,
       dependenciesDown: this.#outage.down,
-      running: this.#loop.running,
+      running: this.running,
       oldestRunMs: this.#since(this.#registry.oldestRunMs),
       lastDeliveryMs: this.#runner.lastRunMs,
       held: this.#registry.heldCount,

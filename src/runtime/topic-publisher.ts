@@ -36,13 +36,12 @@ export function topicPublisher<In>(
       const message = await encodeMessage(topic.message(payload, options), parts.clock);
       const pending: PendingPublish = {
         kind: 'message',
-        observer: undefined,
         topic: name,
         message,
         sequenceId: undefined,
         receipt: undefined,
       };
-      const failure = await parts.publishers.publishAll([pending]);
+      const failure = await parts.publishers.publishAll([pending], undefined);
       if (failure?.kind === 'refused' && !isRefusal(failure.error)) throw refused(name, failure.error);
       if (failure !== undefined) throw failure.error;
       return pending.receipt as MessageId;

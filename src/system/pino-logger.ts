@@ -2,9 +2,8 @@
 // transports and levels, is what writes.
 import { ConfigurationError, describeValue, isError } from '../core/errors.js';
 import { shownError } from '../core/failure-report.js';
-import type { LogFields, Logger } from '../ports/logger.js';
+import type { LineLevel, LogFields, Logger } from '../ports/logger.js';
 
-type Level = 'debug' | 'info' | 'warn' | 'error';
 type Write = (fields: object, message: string) => void;
 
 /** What is used of pino (version 7 or newer). */
@@ -21,7 +20,7 @@ export function pinoLogger(pino: PinoLike): Logger {
   const given: unknown = pino;
   if (!isPinoLike(given))
     throw new ConfigurationError([`pinoLogger takes a pino logger such as pino(), got ${describeValue(given)}`]);
-  const at = (level: Level) => (message: string, fields?: LogFields) => pino[level](withErr(fields), message);
+  const at = (level: LineLevel) => (message: string, fields?: LogFields) => pino[level](withErr(fields), message);
   return {
     isEnabled: (level) => pino.isLevelEnabled?.(level) ?? true,
     debug: at('debug'),
