@@ -21,7 +21,7 @@ export function entryOf(batch: OutgoingBatch, byKey: boolean, origin: EntryOrigi
   const { size, receipts } = batch;
   const sequenceId = batchSequenceId(batch, byKey);
   const frame = size > 1 ? encodeBatch(batch, byKey, origin) : encodeSingle(batch.first, sequenceId, origin);
-  return { sequenceId, frame, receipts, sentAgain: false };
+  return { sequenceId, frame, receipts, sentBefore: false };
 }
 
 /** One message as one entry. */

@@ -10,8 +10,8 @@ export interface PendingEntry {
   /** Sent again as it is after a reconnect: a batch that is cut differently loses messages under deduplication. */
   readonly frame: Buffer;
   readonly receipts: PendingReceipts;
-  /** A socket that was given up may still read the frame: its receipt does not say that nobody does any more. */
-  sentAgain: boolean;
+  /** Its sequence id was sent more than once: a receipt of it does not say that no socket reads this frame any more. */
+  sentBefore: boolean;
 }
 
 export type ReceiptVerdict =

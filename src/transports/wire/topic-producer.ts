@@ -56,6 +56,8 @@ export class TopicProducer implements ProducerSide {
   #epoch = 0;
   #topicEpoch: number | undefined;
   #lastSequenceId = -1;
+  /** The highest sequence id whose entry failed without a receipt: who publishes it again sends it a second time. */
+  #givenUpTo = -1;
   #closing = false;
   /** Why no more can be published, ever. */
   #dead: Error | undefined;
@@ -118,8 +120,8 @@ export class TopicProducer implements ProducerSide {
     if (entry === undefined || entry === 'late') return;
     if (entry === 'gap') return this.#registerAgain();
     this.#attachment.worked();
-    const { receipts, frame, sentAgain } = entry;
-    if (!sentAgain) freeFrameMemory(frame);
+    const { receipts, frame, sentBefore } = entry;
+    if (!sentBefore) freeFrameMemory(frame);
     if (this.#refused.delete(sequenceId) && ledgerId < 0) return this.#fail(receipts, overtaken(this.topic));
     if (!Number.isSafeInteger(ledgerId) || !Number.isSafeInteger(entryId)) {
       return this.#fail(receipts, storedOutOfReach(this.topic));
@@ -133,7 +135,7 @@ export class TopicProducer implements ProducerSide {
     if (error === SERVER_ERROR.topicTerminated) return this.#die(failure);
     if (error === SERVER_ERROR.notAllowed || this.#isCorrupt(sequenceId, error)) {
       const refused = this.#pending.remove(sequenceId);
-      return refused === undefined ? undefined : this.#fail(refused.receipts, failure);
+      return refused === undefined ? undefined : this.#giveUp(refused, failure);
     }
     if (error === SERVER_ERROR.quotaExceeded) this.#failAll(failure);
     if (error === SERVER_ERROR.checksum) this.#refused.add(sequenceId);
@@ -182,7 +184,7 @@ export class TopicProducer implements ProducerSide {
     }
     this.#connection = connection;
     for (const entry of this.#pending.toArray()) {
-      entry.sentAgain = true;
+      entry.sentBefore = true;
       connection.sendFrame(entry.frame);
     }
   }
@@ -251,6 +253,7 @@ export class TopicProducer implements ProducerSide {
     const limit = this.#parts.maxEntryBytes();
     const bytes = sectionBytesOf(entry.frame);
     if (bytes > limit) return this.#tooLarge(batch, bytes, limit);
+    entry.sentBefore = entry.sequenceId <= this.#givenUpTo;
     this.#pending.push(entry);
     this.#timeout.watch();
     this.#connection?.sendFrame(entry.frame);
@@ -288,11 +291,16 @@ export class TopicProducer implements ProducerSide {
     this.#parts.done(receipts);
   }
 
+  #giveUp({ sequenceId, receipts }: PendingEntry, error: Error): void {
+    this.#givenUpTo = Math.max(this.#givenUpTo, sequenceId);
+    this.#fail(receipts, error);
+  }
+
   /** In order, what is gathered last. */
   #failAll(error: Error): void {
     this.#refused.clear();
     const gathered = this.#batcher.takeAll();
-    for (const { receipts } of this.#pending.takeAll()) this.#fail(receipts, error);
+    for (const entry of this.#pending.takeAll()) this.#giveUp(entry, error);
     for (const { receipts } of gathered) this.#fail(receipts, error);
   }
 

@@ -152,4 +152,26 @@ describe('the memory of a frame', () => {
     expect(sends).toBe(2);
     expect(frameMemory(LARGE).includes(mark)).toBe(false);
   });
+
+  it('is not free where its sequence id was given up and published again: the receipt may be for the frame before', async () => {
+    let sends = 0;
+    const publisher = await publisherOf(
+      {
+        SEND: ({ producerId, sequenceId }, peer) => {
+          sends += 1;
+          if (sends === 1)
+            peer.send('SEND_ERROR', { producerId, sequenceId, error: SERVER_ERROR.notAllowed, message: '' });
+          else peer.send('SEND_RECEIPT', { producerId, sequenceId, messageId: { ledgerId: 1, entryId: sequenceId } });
+        },
+      },
+      { batching: false },
+    );
+    await publisher.publish(message, 0).catch(() => undefined);
+
+    await publisher.publish(message, 0);
+    expect(frameMemory(LARGE).includes(mark)).toBe(false);
+
+    await publisher.publish(message, 1);
+    expect(frameMemory(LARGE).includes(mark)).toBe(true);
+  });
 });
