@@ -1,7 +1,7 @@
 // Entry point `pulsework/plugins`: plugins that are ready for use. They know only ports; here they get what this system
 // has for them.
-import type { ShutdownOnSignalsOptions } from './plugins/shutdown-on-signals.js';
-import { shutdownOnSignals as shutdownOnSignalsOf } from './plugins/shutdown-on-signals.js';
+import type { DrainOnSignalsOptions } from './plugins/drain-on-signals.js';
+import { drainOnSignals as drainOnSignalsOf } from './plugins/drain-on-signals.js';
 import type { Plugin } from './ports/plugin.js';
 import { systemProcessSignals } from './system/process-signals.js';
 
@@ -11,7 +11,7 @@ export { healthEndpoint } from './plugins/health-endpoint.js';
 export type { HealthEndpoint, HealthEndpointOptions } from './plugins/health-endpoint.js';
 export { rateLimit } from './plugins/rate-limit.js';
 export type { RateLimitOptions } from './plugins/rate-limit.js';
-export type { ShutdownOnSignalsOptions } from './plugins/shutdown-on-signals.js';
+export type { DrainOnSignalsOptions } from './plugins/drain-on-signals.js';
 export { slowHandlerWarning } from './plugins/slow-handler-warning.js';
 export type { SlowHandlerWarningOptions } from './plugins/slow-handler-warning.js';
 export type { ProcessSignals } from './ports/process-signals.js';
@@ -21,6 +21,6 @@ export type { ProcessSignals } from './ports/process-signals.js';
  * never ends the process: that ends by itself when nothing is left to do, or where `runtime.closed` is awaited.
  * @throws ConfigurationError on an option that is unknown or wrong, such as a signal that nobody can listen for.
  */
-export function shutdownOnSignals(options: ShutdownOnSignalsOptions = {}): Plugin {
-  return shutdownOnSignalsOf(options, systemProcessSignals);
+export function drainOnSignals(options: DrainOnSignalsOptions = {}): Plugin {
+  return drainOnSignalsOf(options, systemProcessSignals);
 }

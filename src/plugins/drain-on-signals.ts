@@ -7,14 +7,14 @@ import type { Plugin } from '../ports/plugin.js';
 import type { ProcessSignals } from '../ports/process-signals.js';
 import type { RuntimeControl } from '../ports/runtime-view.js';
 
-export interface ShutdownOnSignalsOptions {
+export interface DrainOnSignalsOptions {
   /** Which signals. @default ['SIGTERM', 'SIGINT'] */
   readonly signals?: readonly string[] | undefined;
   /** Where they come from. @default this process */
   readonly processSignals?: ProcessSignals | undefined;
 }
 
-export const DEFAULT_SHUTDOWN_SIGNALS: readonly string[] = ['SIGTERM', 'SIGINT'];
+export const DEFAULT_DRAIN_SIGNALS: readonly string[] = ['SIGTERM', 'SIGINT'];
 
 /**
  * npm and other launchers pass on what the terminal has given their child already: the same signal again within this time
@@ -28,13 +28,13 @@ const TRY_AGAIN_MS = 100;
  * @param ofSystem where signals come from unless the options say otherwise.
  * @throws ConfigurationError on an option that is unknown or wrong, such as a signal that nobody can listen for.
  */
-export function shutdownOnSignals(options: ShutdownOnSignalsOptions, ofSystem: ProcessSignals): Plugin {
+export function drainOnSignals(options: DrainOnSignalsOptions, ofSystem: ProcessSignals): Plugin {
   checkOptions(options, ofSystem);
-  return new ShutdownOnSignals(options.signals ?? DEFAULT_SHUTDOWN_SIGNALS, options.processSignals ?? ofSystem);
+  return new DrainOnSignals(options.signals ?? DEFAULT_DRAIN_SIGNALS, options.processSignals ?? ofSystem);
 }
 
-class ShutdownOnSignals implements Plugin {
-  readonly name = 'shutdown-on-signals';
+class DrainOnSignals implements Plugin {
+  readonly name = 'drain-on-signals';
   readonly #signals: readonly string[];
   readonly #source: ProcessSignals;
   #stopListening: (() => void)[] = [];
@@ -95,11 +95,11 @@ class ShutdownOnSignals implements Plugin {
   }
 }
 
-function checkOptions(options: ShutdownOnSignalsOptions, ofSystem: ProcessSignals): void {
-  const check = new OptionChecker('shutdownOnSignals');
+function checkOptions(options: DrainOnSignalsOptions, ofSystem: ProcessSignals): void {
+  const check = new OptionChecker('drainOnSignals');
   if (check.object('options', options)) {
     check.unknownOptions(options, ['signals', 'processSignals']);
-    const { signals, processSignals = ofSystem }: ShutdownOnSignalsOptions = options;
+    const { signals, processSignals = ofSystem }: DrainOnSignalsOptions = options;
     const before = check.problems.length;
     check.methods('processSignals', processSignals, ['on'], 'see the port ProcessSignals');
     if (check.problems.length === before) checkSignals(signals, processSignals.names, check);
@@ -115,7 +115,7 @@ function checkSignals(signals: unknown, names: readonly string[], check: OptionC
   }
   for (const signal of signals as readonly unknown[]) {
     if (names.includes(signal as string)) continue;
-    const rule = `must be signals that can be listened for here, such as ${DEFAULT_SHUTDOWN_SIGNALS.join(' and ')}`;
+    const rule = `must be signals that can be listened for here, such as ${DEFAULT_DRAIN_SIGNALS.join(' and ')}`;
     check.problem(`"signals" ${rule}; got ${describeValue(signal)}`);
   }
 }

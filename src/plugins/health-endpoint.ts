@@ -204,8 +204,9 @@ function newServer(serve: (request: IncomingMessage, response: ServerResponse) =
 }
 
 function unreadyBecause({ state, handler, reason }: SubscriptionHealth): string | undefined {
-  if (state === 'degraded') return `handler ${JSON.stringify(handler)} is degraded: ${reason ?? 'no reason given'}`;
-  return state === 'draining' ? `handler ${JSON.stringify(handler)} drains` : undefined;
+  return state === 'degraded'
+    ? `handler ${JSON.stringify(handler)} is degraded: ${reason ?? 'no reason given'}`
+    : undefined;
 }
 
 function json(status: number, body: unknown): Answer {

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Delivery, Outcome, Plugin } from '../../../src/index.js';
 import { toError } from '../../../src/core/errors.js';
 import { skip, success } from '../../../src/index.js';
-import { auditLog, healthEndpoint, rateLimit, shutdownOnSignals, slowHandlerWarning } from '../../../src/plugins.js';
+import { auditLog, healthEndpoint, rateLimit, drainOnSignals, slowHandlerWarning } from '../../../src/plugins.js';
 import type { PluginCheckOptions } from '../../../src/testing.js';
 import { checkPlugin } from '../../../src/testing.js';
 import { HandlerTiming } from '../../../examples/05-plugin/handler-timing.js';
@@ -25,7 +25,7 @@ async function problemsOf(plugin: Hooks, options?: PluginCheckOptions): Promise<
 it.each<[string, () => Plugin]>([
   ['without hooks', () => ({ name: 'p' })],
   ['that stands after others', () => ({ name: 'p', after: ['a', 'b'] })],
-  ['shutdownOnSignals', () => shutdownOnSignals()],
+  ['drainOnSignals', () => drainOnSignals()],
   ['rateLimit', () => rateLimit({ perSecond: 2 })],
   ['slowHandlerWarning', () => slowHandlerWarning({ afterMs: 1_000, repeat: true })],
   ['auditLog', () => auditLog({ write: () => Promise.resolve() })],
