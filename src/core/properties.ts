@@ -23,3 +23,10 @@ export function propertyProblems(properties: unknown): string[] {
     .filter(([, value]) => typeof value !== 'string')
     .map(([key, value]) => `property ${JSON.stringify(key)} must be a text, got ${describeValue(value)}`);
 }
+
+/** What is to be put on a message and was not made here. Quicker than the problems one by one: it is asked for each message. */
+export function areProperties(properties: unknown): properties is MessageProperties {
+  if (typeof properties !== 'object' || properties === null) return false;
+  for (const value of Object.values(properties)) if (typeof value !== 'string') return false;
+  return true;
+}

@@ -152,7 +152,20 @@ export class ConsumerLoop {
   /** Gives back what is still kept. Nothing runs or settles after this. */
   end(): void {
     this.#over = true;
-    for (const record of this.#kept.take(() => true)) this.#options.registry.giveBack(record);
+    for (const record of this.#kept.take(() => true)) this.#giveBack(record);
+  }
+
+  #giveBack(record: DeliveryRecord): void {
+    this.#options.runner.letGo(record);
+    this.#options.registry.giveBack(record);
+  }
+
+  /** It may be somebody else's by now: nothing is done for it before its copy has come. */
+  #sleep(record: DeliveryRecord): void {
+    this.#options.runner.letGo(record);
+    this.#options.registry.sleep(record);
+    this.#options.outage.end(record);
+    this.#leaveLane(record);
   }
 
   /** Its wait goes on at the broker where it is long enough and allowed; else it goes back, and comes again at once. */
@@ -164,7 +177,7 @@ export class ConsumerLoop {
       return;
     }
     this.#resuming++;
-    record.state = 'running';
+    record.begin(clock.now());
     await settler.republish(record).catch(() => registry.giveBack(record));
     this.#resuming--;
     this.pump();
@@ -311,16 +324,10 @@ export class ConsumerLoop {
 
   /** Until its `dueMs`; in a drain what is to run again goes back instead. */
   #keep(record: DeliveryRecord, state: 'kept' | 'unsettled'): void {
-    const { registry } = this.#options;
-    if (this.#over || (this.#draining && state === 'kept')) return registry.giveBack(record);
-    if (!this.isConnected(record.message)) {
-      // It may be somebody else's by now: nothing is done for it before its copy has come.
-      registry.sleep(record);
-      this.#options.outage.end(record);
-      return this.#leaveLane(record);
-    }
+    if (this.#over || (this.#draining && state === 'kept')) return this.#giveBack(record);
+    if (!this.isConnected(record.message)) return this.#sleep(record);
     this.#kept.add(record, state);
-    registry.resting(record);
+    this.#options.registry.resting(record);
   }
 
   #due(record: DeliveryRecord): void {
@@ -353,11 +360,7 @@ export class ConsumerLoop {
       outage.end(record);
     }
     this.#ready = this.#ready.filter((record) => !isOfTopic(record));
-    for (const record of this.#kept.take(isOfTopic)) {
-      registry.sleep(record);
-      this.#leaveLane(record);
-      outage.end(record);
-    }
+    for (const record of this.#kept.take(isOfTopic)) this.#sleep(record);
     registry.connectionLost(topic);
     this.pump();
   }

@@ -5,19 +5,21 @@ import { isClosed, toError } from '../core/errors.js';
 import type { EncodedMessage } from '../core/message.js';
 import type { DeadLetterSettlement } from '../core/settlement.js';
 import type { Clock } from '../ports/clock.js';
-import type { Logger } from '../ports/logger.js';
+import type { LogFields, Logger } from '../ports/logger.js';
 import type { Environment } from '../system/environment.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan } from './handler-plan.js';
 import type { PendingPublish, PendingSettlement } from './pending-settlement.js';
 import type { PortCalls } from './port-calls.js';
 import type { PublishFailure, Publishers } from './publishers.js';
+import type { TelemetryHost } from './telemetry-host.js';
 
 export interface DeadLetterPublisherOptions {
   readonly plan: HandlerPlan;
   readonly publishers: Publishers;
   readonly calls: PortCalls;
   readonly fullName: (name: string) => string;
+  readonly telemetry: TelemetryHost;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly environment: Environment;
@@ -71,7 +73,7 @@ export class DeadLetterPublisher {
     const { topic, message } = letter;
     const { plan, logger, publishers, calls, fullName } = this.#options;
     const { originId } = record;
-    const said = { handler: plan.name, topic, originId };
+    const said = this.#lineFields(record, pending, topic);
     const rule = plan.onDeadLetterRefused;
     const decide = typeof rule === 'function' ? rule : () => rule;
     try {
@@ -109,9 +111,16 @@ export class DeadLetterPublisher {
     { kind, error }: PublishFailure,
   ): void {
     const tries = pending.failures + 1;
-    const { plan, logger } = this.#options;
-    const fields = { handler: plan.name, topic, messageId: record.originId, cause, tries, forGood: kind === 'refused' };
-    logger.error('dead letter not published; the message is kept and it is tried again', { ...fields, error });
+    const fields = { ...this.#lineFields(record, pending, topic), cause, tries, forGood: kind === 'refused' };
+    this.#options.logger.error('dead letter not published; the message is kept and it is tried again', {
+      ...fields,
+      error,
+    });
+  }
+
+  #lineFields(record: DeliveryRecord, { observer }: PendingSettlement, deadLetterTopic: string): LogFields {
+    const { plan, telemetry } = this.#options;
+    return { ...record.lineFields(plan.name), ...telemetry.logFields(observer), deadLetterTopic };
   }
 
   #message(record: DeliveryRecord, { cause, failure }: DeadLetterSettlement): EncodedMessage {

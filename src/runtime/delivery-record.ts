@@ -3,6 +3,7 @@
 import { formatMessageId } from '../core/message-id.js';
 import { withoutPartition } from '../core/topic-name.js';
 import type { Timer } from '../ports/clock.js';
+import type { LogFields } from '../ports/logger.js';
 import type { RunObserver } from '../ports/telemetry.js';
 import type { FailureHistory } from './failure-histories.js';
 import { NO_FAILURES } from './failure-histories.js';
@@ -29,7 +30,7 @@ export class DeliveryRecord {
   timer: Timer | undefined;
   /** The broker refused its retry letter for good: from now on it waits here. */
   republishRefused = false;
-  /** When its last run started, epoch milliseconds. */
+  /** When what goes on with it now, or went on last, started: a run or a settlement; epoch milliseconds. */
   startedMs = 0;
   /** Who observes that run, if anybody does. */
   observer: RunObserver | undefined;
@@ -73,5 +74,17 @@ export class DeliveryRecord {
 
   get payloadBytes(): number {
     return this.message.payload?.length ?? 0;
+  }
+
+  /** What each log line about it says. */
+  lineFields(handler: string): LogFields {
+    const { message, originTopic: topic, attempt } = this;
+    return { handler, topic, messageId: formatMessageId(message.id), attempt };
+  }
+
+  /** Its handler runs, or its settlement is made, from now on. */
+  begin(nowMs: number): void {
+    this.state = 'running';
+    this.startedMs = nowMs;
   }
 }

@@ -87,10 +87,14 @@ export class DeliveryRegistry {
     return oldestMs === Infinity ? undefined : oldestMs;
   }
 
-  /** When the message that has been failing longest failed first, epoch milliseconds; undefined when none does. */
+  /**
+   * When the message that has been failing longest failed first, or its run started where only its settlement fails; epoch
+   * milliseconds, undefined when none does.
+   */
   get oldestFailureMs(): number | undefined {
     let oldestMs = this.histories.oldestFailureMs ?? Infinity;
-    for (const { history } of this.#records()) oldestMs = Math.min(oldestMs, history.firstFailureMs ?? Infinity);
+    for (const { history, pending } of this.#records())
+      oldestMs = Math.min(oldestMs, history.firstFailureMs ?? pending?.startedMs ?? Infinity);
     return oldestMs === Infinity ? undefined : oldestMs;
   }
 

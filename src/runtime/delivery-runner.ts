@@ -1,7 +1,6 @@
 // Takes one delivery from its run to its disposition: the run is written down where there is an AttemptStore, it is
 // watched by the ack timeout, the handler runs, and the Settler settles what it said. It never rejects.
 import { toError } from '../core/errors.js';
-import { formatMessageId } from '../core/message-id.js';
 import type { Outcome } from '../core/outcome.js';
 import type { Clock } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
@@ -48,8 +47,8 @@ export class DeliveryRunner {
   }
 
   run(record: DeliveryRecord): Promise<Disposition> {
-    const { recordedRuns } = this.#options;
-    record.state = 'running';
+    const { recordedRuns, clock } = this.#options;
+    record.begin(clock.now());
     const ending =
       recordedRuns === undefined
         ? this.#run(record)
@@ -63,11 +62,19 @@ export class DeliveryRunner {
 
   /** Goes on with a settlement whose call failed. */
   resume(record: DeliveryRecord): Promise<Disposition> {
-    const { settler, recordedRuns } = this.#options;
-    record.state = 'running';
+    const { settler, recordedRuns, clock } = this.#options;
+    record.begin(clock.now());
     const ending = settler.resume(record);
     const recorded = recordedRuns === undefined ? ending : recordedRuns.ending(record, ending);
     return recorded.catch((error: unknown) => this.#fault(record, error));
+  }
+
+  /** A settlement that was not made goes on elsewhere, or here with another copy: who observed its run learns no more. */
+  letGo(record: DeliveryRecord): void {
+    const { pending } = record;
+    if (pending === undefined) return;
+    this.#options.telemetry.dropped(pending.observer);
+    record.pending = { ...pending, observer: undefined };
   }
 
   #run(record: DeliveryRecord): Promise<Disposition> {
@@ -75,46 +82,55 @@ export class DeliveryRunner {
     this.#lastRunMs = record.startedMs = clock.now();
     const watched = record.message;
     ackTimeouts?.add(watched);
+    let observed = plan.batch === undefined;
     // While it waits for its batch it does not run yet.
     const onCollecting = (collecting: boolean): void => {
       record.startedMs = clock.now();
+      observed = !collecting;
       if (collecting) ackTimeouts?.remove(watched.id);
       else ackTimeouts?.add(watched);
     };
     try {
       const outcome = dispatcher.run(record, plan.batch && onCollecting);
       if (outcome instanceof Promise) {
-        return outcome.finally(() => ackTimeouts?.remove(watched.id)).then((ended) => this.#settle(record, ended));
+        return outcome
+          .finally(() => ackTimeouts?.remove(watched.id))
+          .then((ended) => this.#settle(record, ended, observed));
       }
       ackTimeouts?.remove(watched.id);
-      return this.#settle(record, outcome);
+      return this.#settle(record, outcome, observed);
     } catch (error) {
       return Promise.reject(toError(error));
     }
   }
 
-  #settle(record: DeliveryRecord, result: RunResult): Promise<Disposition> {
-    const { settler, onOutcome, telemetry } = this.#options;
+  /** @param observed false for a delivery that has its outcome before its batch has started. */
+  #settle(record: DeliveryRecord, result: RunResult, observed: boolean): Promise<Disposition> {
+    const { settler, onOutcome, telemetry, plan } = this.#options;
     if (result === 'put-off' || result === 'cut-short') {
       telemetry.dropped(record.observer);
       return Promise.resolve(result === 'put-off' ? NOT_NOW : this.#cutShort(record));
     }
+    if (!observed) record.observer = telemetry.startRun(plan, record);
     onOutcome(record, result);
     return settler.settle(record, result);
   }
 
+  /** Nobody observes it: there is no run. */
   #settleWithoutRun(record: DeliveryRecord, outcome: Outcome): Promise<Disposition> {
-    record.startedMs = this.#options.clock.now();
+    const { settler, onOutcome, clock } = this.#options;
+    record.startedMs = clock.now();
     record.observer = undefined;
-    return this.#settle(record, outcome);
+    onOutcome(record, outcome);
+    return settler.settle(record, outcome);
   }
 
   /** No outcome, no attempt spent: another process takes it. */
   #cutShort(record: DeliveryRecord): Disposition {
-    const { registry, logger, plan } = this.#options;
+    const { registry, logger, plan, telemetry } = this.#options;
     logger.info('delivery given back: the drain interrupted its run', {
-      handler: plan.name,
-      messageId: formatMessageId(record.message.id),
+      ...record.lineFields(plan.name),
+      ...telemetry.logFields(record.observer),
     });
     registry.giveBack(record);
     return { kind: 'left', fatal: undefined };
@@ -123,9 +139,9 @@ export class DeliveryRunner {
   /** A bug of ours must cost time, not a message: it is kept and run again. */
   #fault(record: DeliveryRecord, error: unknown): Disposition {
     const { logger, plan, telemetry } = this.#options;
-    telemetry.dropped(record.observer);
+    telemetry.dropped(record.pending?.observer ?? record.observer);
     logger.error('settling failed in a way it must not; the message is kept', {
-      handler: plan.name,
+      ...record.lineFields(plan.name),
       error: toError(error),
     });
     return { kind: 'keep', delayMs: AFTER_FAULT_MS, outage: undefined };

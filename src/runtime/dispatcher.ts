@@ -95,7 +95,7 @@ export class Dispatcher {
     } catch (error) {
       return this.#rules.ofError(error);
     }
-    return this.#timeouts === undefined ? this.#finish(run, result) : this.#finishInTime(run, result, this.#timeouts);
+    return this.#timeouts === undefined ? this.#finish(run, result) : this.#finishInTime(record, run, result);
   }
 
   /** Batches start with what they have: nothing more is to come. */
@@ -133,10 +133,7 @@ export class Dispatcher {
   }
 
   #handle(record: DeliveryRecord, payload: unknown, run: HandlerRun): unknown {
-    if (payload instanceof Undecodable) {
-      if (this.#batches !== undefined) record.observer = this.#telemetry.startRun(this.#plan, record);
-      return undecodable(payload.error);
-    }
+    if (payload instanceof Undecodable) return undecodable(payload.error);
     // It was told to end while its payload was being read: there is nothing to interrupt.
     if (run.interruption !== undefined) throw run.interruption;
     run.begin();
@@ -172,7 +169,7 @@ export class Dispatcher {
    * At the limit the signal aborts and the run counts as failed, but its outcome is given only once it has ended or
    * `abandonAfterMs` more have passed: a retry must not run beside it.
    */
-  #finishInTime(run: HandlerRun, result: PromiseLike<unknown>, timeouts: Deadlines): Promise<RunResult> {
+  #finishInTime(record: DeliveryRecord, run: HandlerRun, result: PromiseLike<unknown>): Promise<RunResult> {
     return new Promise((resolve) => {
       let abandoned = false;
       let counted = false;
@@ -182,6 +179,7 @@ export class Dispatcher {
         abandoned = true;
         counted = run.giveUp();
         if (counted) this.#countAbandoned(1);
+        if (counted) this.#logAbandoned(record);
         this.#running.delete(run);
         resolve(timedOut());
       };
@@ -193,9 +191,9 @@ export class Dispatcher {
       };
       run.whenCollecting((collecting) => {
         if (collecting) deadline?.remove();
-        else deadline = timeouts.add(expired);
+        else deadline = this.#timeouts?.add(expired);
       });
-      if (!run.collecting) deadline = timeouts.add(expired);
+      if (!run.collecting) deadline = this.#timeouts?.add(expired);
       void this.#finish(run, result).then((outcome) => {
         deadline?.remove();
         if (!abandoned) resolve(hasCode(run.interruption, 'HANDLER_TIMED_OUT') ? timedOut() : outcome);
@@ -206,14 +204,16 @@ export class Dispatcher {
 
   #countAbandoned(change: 1 | -1): void {
     this.#abandoned += change;
-    if (change > 0) {
-      this.#logger.error('a handler did not end after its time limit and was given up; its slot is free again', {
-        handler: this.#plan.name,
-        timeoutMs: this.#plan.timeoutMs,
-        abandoned: this.#abandoned,
-      });
-    }
     this.#onAbandoned(this.#abandoned);
+  }
+
+  #logAbandoned(record: DeliveryRecord): void {
+    this.#logger.error('a handler did not end after its time limit and was given up; its slot is free again', {
+      ...record.lineFields(this.#plan.name),
+      ...this.#telemetry.logFields(record.observer),
+      timeoutMs: this.#plan.timeoutMs,
+      abandoned: this.#abandoned,
+    });
   }
 
   #timeoutError(): PulseworkError {

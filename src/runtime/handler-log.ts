@@ -33,6 +33,7 @@ interface Repeats {
 export class HandlerLog implements Logger {
   readonly #options: HandlerLogOptions;
   readonly #kinds = new Map<string, Repeats>();
+  #closed = false;
 
   constructor(options: HandlerLogOptions) {
     this.#options = options;
@@ -59,17 +60,17 @@ export class HandlerLog implements Logger {
     this.#write('error', message, fields);
   }
 
-  /** Tells what was not written. */
+  /** Tells what was not written. Lines that still come, of runs that were given up, are all written. */
   close(): void {
-    for (const { timer } of this.#kinds.values()) timer?.cancel();
+    this.#closed = true;
     for (const kind of this.#kinds.keys()) this.#endWindow(kind);
   }
 
   #write(level: LineLevel, message: string, fields?: LogFields): void {
     const error = fields?.['error'];
     // A message of this library and the name of a class: what tells one fault from another without its details.
-    if (!this.#admit(`${level} ${message} ${isError(error) ? errorName(error) : ''}`)) return;
-    this.#options.logger[level](message, this.#redacted(fields));
+    const kind = `${level} ${message} ${isError(error) ? errorName(error) : ''}`;
+    if (this.#closed || this.#admit(kind)) this.#options.logger[level](message, this.#redacted(fields));
   }
 
   #admit(kind: string): boolean {

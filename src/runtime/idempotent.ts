@@ -204,7 +204,7 @@ async function recordIn(claim: ClaimedKey, outcome: FinalOutcome, { prepare }: I
 /** The claim of one run. */
 class ClaimedKey {
   readonly #key: string;
-  readonly #delivery: Pick<Delivery, 'handler' | 'originId' | 'signal'>;
+  readonly #delivery: Pick<Delivery, 'handler' | 'topic' | 'originId' | 'attempt' | 'signal'>;
   readonly #options: Pick<IdempotentOptions, 'store' | 'ttlMs' | 'leaseMs'>;
   readonly #context: IdempotencyContext;
   #owner = '';
@@ -213,7 +213,7 @@ class ClaimedKey {
 
   constructor(
     key: string,
-    delivery: Pick<Delivery, 'handler' | 'originId' | 'signal'>,
+    delivery: Pick<Delivery, 'handler' | 'topic' | 'originId' | 'attempt' | 'signal'>,
     options: Pick<IdempotentOptions, 'store' | 'ttlMs' | 'leaseMs'>,
     context: IdempotencyContext,
   ) {
@@ -290,8 +290,9 @@ class ClaimedKey {
   }
 
   #log(level: 'warn' | 'error', message: string, error?: Error): void {
-    const { handler, originId } = this.#delivery;
-    this.#context.logger[level](message, { handler, messageId: originId, store: this.#options.store.name, error });
+    const { handler, topic, originId, attempt } = this.#delivery;
+    const store = this.#options.store.name;
+    this.#context.logger[level](message, { handler, topic, messageId: originId, attempt, store, error });
   }
 }
 

@@ -101,7 +101,7 @@ export class RecordedRuns {
   /** Without its start written down the handler must not run: its death would not be counted. */
   #notRecorded(record: DeliveryRecord, error: unknown): Disposition {
     const { logger, plan, store } = this.#options;
-    const fields = { handler: plan.name, store: store.name, messageId: record.originId, againInMs: STORE_AGAIN_MS };
+    const fields = { ...record.lineFields(plan.name), store: store.name, againInMs: STORE_AGAIN_MS };
     logger.error('an attempt could not be recorded; the handler does not run', { ...fields, error: toError(error) });
     return { kind: 'keep', delayMs: STORE_AGAIN_MS, outage: undefined };
   }
@@ -119,7 +119,7 @@ export class RecordedRuns {
       );
     } catch (error) {
       // The record stays open: should this process die, the message is suspected and runs alone once.
-      const fields = { handler: plan.name, store: store.name, messageId: record.originId, error: toError(error) };
+      const fields = { ...record.lineFields(plan.name), store: store.name, error: toError(error) };
       logger.warn('the end of an attempt could not be recorded', fields);
     }
   }

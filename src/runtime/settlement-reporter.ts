@@ -57,7 +57,8 @@ export class SettlementReporter {
     delayMs: number,
   ): void {
     const { observer } = pending;
-    this.callFailed(call, record.message.id, error, delayMs, observer?.logFields);
+    const more = { ...record.lineFields(this.#options.plan.name), ...this.#options.telemetry.logFields(observer) };
+    this.callFailed(call, record.message.id, error, delayMs, more);
     if (observer === undefined) return;
     this.#options.telemetry.settlementFailed(observer, call, error, this.#report(record, pending));
   }
@@ -65,8 +66,7 @@ export class SettlementReporter {
   policyFailed(record: DeliveryRecord, error: Error): void {
     const { logger, plan } = this.#options;
     logger.error('the redelivery policy failed; the default backoff is used', {
-      handler: plan.name,
-      messageId: formatMessageId(record.message.id),
+      ...record.lineFields(plan.name),
       error,
     });
   }
@@ -101,7 +101,7 @@ export class SettlementReporter {
       messageId: formatMessageId(id),
       reason: failure?.reason,
       error: failure?.error,
-      ...observer?.logFields,
+      ...this.#options.telemetry.logFields(observer),
     };
     this.#options.logger[level](LINES[report.settlement], fields);
   }

@@ -1,5 +1,5 @@
 // One handler on one open subscription: wires the parts of a message's journey and owns their end.
-import { isClosed } from '../core/errors.js';
+import { isClosed, toError } from '../core/errors.js';
 import type { Clock } from '../ports/clock.js';
 import type { SubscriptionHealth } from '../ports/runtime-view.js';
 import type { Subscription } from '../ports/transport.js';
@@ -125,8 +125,18 @@ export class SubscriptionRunner {
       kept: this.#loop.kept,
       blocked: this.#loop.blocked,
       blockedKeys: this.#loop.blockedKeys,
-      backlog: this.#subscription.backlog?.(),
+      backlog: this.#backlog(),
     };
+  }
+
+  /** What a transport throws here must not take the rest of the health with it. */
+  #backlog(): number | undefined {
+    try {
+      return this.#subscription.backlog?.();
+    } catch (error) {
+      this.#log.warn('the backlog could not be told', { handler: this.plan.name, error: toError(error) });
+      return undefined;
+    }
   }
 
   /** Takes no more; resolves when nothing runs and nothing is being settled. */
@@ -210,9 +220,9 @@ export class SubscriptionRunner {
     });
   }
 
-  #newDeadLetters({ options, publishers, calls, fullName }: RunnerContext): DeadLetterPublisher {
+  #newDeadLetters({ options, publishers, telemetry, calls, fullName }: RunnerContext): DeadLetterPublisher {
     const { clock, logger, environment, transport } = options;
-    const shared = { plan: this.plan, publishers, calls, fullName, clock, logger, environment };
+    const shared = { plan: this.plan, publishers, calls, fullName, telemetry, clock, logger, environment };
     return new DeadLetterPublisher({ ...shared, maxMessageBytes: transport.maxMessageBytes });
   }
 

@@ -2,7 +2,8 @@
 // ends at once.
 import { containRejection, toError } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
-import type { Logger } from '../ports/logger.js';
+import { areProperties } from '../core/properties.js';
+import type { LogFields, Logger } from '../ports/logger.js';
 import type { RuntimeView } from '../ports/runtime-view.js';
 import type {
   BatchObserver,
@@ -50,20 +51,22 @@ export class TelemetryHost {
     return this.#contain('startRun', () => this.#telemetry?.startRun?.(runStart(plan, record)));
   }
 
-  /** `run`, as part of what `observer` observes. */
+  /** Fields of each log line about the run. */
+  logFields(observer: RunObserver | undefined): LogFields | undefined {
+    return observer && this.#contain('logFields', () => observer.logFields);
+  }
+
+  /** `run`, once, as part of what `observer` observes: what it gives or throws comes out, whatever the observer does. */
   within<T>(observer: Pick<RunObserver, 'within'> | undefined, run: () => T): T {
     if (observer === undefined) return run();
-    const call = { made: false };
+    const once = new Once(run);
     try {
-      return observer.within(() => {
-        call.made = true;
-        return run();
-      });
+      observer.within(() => once.result());
+      if (!once.hasRun) this.#failed('within', new Error('it did not call what it was given'));
     } catch (error) {
-      if (call.made) throw error;
-      this.#failed('within', error);
-      return run();
+      if (!once.threw(error)) this.#failed('within', error);
     }
+    return once.result();
   }
 
   /** Runs a batch handler; each record gets the observer of its own run. */
@@ -74,7 +77,7 @@ export class TelemetryHost {
     const start = { handler, subscription: spec.subscription, deliveries };
     const batch = this.#contain('startBatch', () => this.#telemetry?.startBatch?.(start));
     if (batch === undefined) return run();
-    for (const [i, record] of records.entries()) record.observer = batch.runs[i];
+    for (const [i, record] of records.entries()) record.observer = this.#contain('startBatch', () => batch.runs[i]);
     return this.#observed(batch, run);
   }
 
@@ -98,7 +101,11 @@ export class TelemetryHost {
 
   startPublish(start: PublishStart): PublishObserver | undefined {
     if (this.#telemetry?.startPublish === undefined) return undefined;
-    return this.#contain('startPublish', () => this.#telemetry?.startPublish?.(start));
+    return this.#contain('startPublish', () => {
+      const observer = this.#telemetry?.startPublish?.(start);
+      if (observer === undefined || areProperties(observer.properties)) return observer;
+      throw new TypeError('the properties it gave are not an object of texts');
+    });
   }
 
   done(observer: CallObserver | undefined): void {
@@ -138,6 +145,39 @@ export class TelemetryHost {
 
   #failed(hook: string, error: unknown): void {
     this.#logger.error('telemetry failed', { hook, error: toError(error) });
+  }
+}
+
+/** A call that is made at most once, and its result for whoever asks. */
+class Once<T> {
+  readonly #call: () => T;
+  #ended: { readonly value: T } | { readonly error: unknown } | undefined;
+
+  constructor(call: () => T) {
+    this.#call = call;
+  }
+
+  get hasRun(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  threw(error: unknown): boolean {
+    return this.#ended !== undefined && 'error' in this.#ended && this.#ended.error === error;
+  }
+
+  /** @throws what the call threw. */
+  result(): T {
+    this.#ended ??= this.#make();
+    if ('error' in this.#ended) throw this.#ended.error;
+    return this.#ended.value;
+  }
+
+  #make(): { readonly value: T } | { readonly error: unknown } {
+    try {
+      return { value: this.#call() };
+    } catch (error) {
+      return { error };
+    }
   }
 }
 

@@ -25,7 +25,11 @@ export const COUNTERS = {
     'Calls of a settlement that failed and are made again.',
   ),
   deadLetters: described('pulsework.dead_letters', '{message}', 'Dead letters, by cause.'),
-  dropped: described('pulsework.dropped_runs', '{run}', 'Runs that ended without an outcome: cut short by a drain.'),
+  dropped: described(
+    'pulsework.dropped_runs',
+    '{run}',
+    'Runs that ended without an outcome, such as those that a drain cut short.',
+  ),
 } as const;
 
 /** What a subscription has now, from `runtime.health()`. Counts add up over processes, ages and states do not. */

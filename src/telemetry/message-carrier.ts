@@ -3,6 +3,7 @@
 import type { Context, SpanContext, TextMapGetter, TextMapPropagator } from '@opentelemetry/api';
 import { ROOT_CONTEXT, defaultTextMapSetter, isSpanContextValid, trace } from '@opentelemetry/api';
 import type { MessageProperties } from '../core/properties.js';
+import { utf8Length } from '../core/text.js';
 
 /** On letters: the `traceparent` that the message had when it was published first. */
 export const ORIGIN_TRACEPARENT = 'pulsework-origin-traceparent';
@@ -10,6 +11,12 @@ export const ORIGIN_TRACEPARENT = 'pulsework-origin-traceparent';
 const TRACEPARENT = 'traceparent';
 /** Replaced also where another propagator is used: a reader of W3C's would take the old one for the letter's. */
 const W3C_FIELDS = [TRACEPARENT, 'tracestate', 'baggage'];
+
+/**
+ * What a letter has room for besides what it is made of: a `traceparent`, and the one it came with. Its other properties
+ * were made to fit into what the broker takes.
+ */
+const LETTER_ROOM_BYTES = 256;
 
 /** Own properties only: a property may have any name, and its object any prototype. */
 const GETTER: TextMapGetter<MessageProperties> = {
@@ -43,21 +50,47 @@ export class MessageCarrier {
     return this.originOf(properties) ?? this.#spanOf(properties);
   }
 
-  /** A copy of `properties` with this context and no other. @param keepsOrigin see ORIGIN_TRACEPARENT. */
-  inject(context: Context, properties: MessageProperties, keepsOrigin: boolean): MessageProperties {
-    const copy = Object.create(null) as Record<string, string>;
-    for (const name of Object.keys(properties)) {
-      if (!this.#fields.has(name.toLowerCase())) copy[name] = properties[name] ?? '';
-    }
-    const carried = GETTER.get(properties, TRACEPARENT);
-    if (keepsOrigin && typeof carried === 'string') copy[ORIGIN_TRACEPARENT] ??= carried;
+  /** A copy of `properties` with this context and no other. */
+  inject(context: Context, properties: MessageProperties): MessageProperties {
+    const [copy] = this.#withoutContext(properties);
     this.#propagator.inject(context, copy, defaultTextMapSetter);
     return copy;
+  }
+
+  /** The same for a letter: it keeps the origin, and of the context, the smallest fields first, what there is room for. */
+  injectIntoLetter(context: Context, properties: MessageProperties): MessageProperties {
+    const [copy, replacedBytes] = this.#withoutContext(properties);
+    const carried = GETTER.get(properties, TRACEPARENT);
+    if (typeof carried === 'string') copy[ORIGIN_TRACEPARENT] ??= carried;
+    const fields: Record<string, string> = {};
+    this.#propagator.inject(context, fields, defaultTextMapSetter);
+    const bySize = Object.entries(fields).sort((a, b) => sizeOf(...a) - sizeOf(...b));
+    let room = Math.max(replacedBytes, LETTER_ROOM_BYTES);
+    for (const [name, value] of bySize) {
+      room -= sizeOf(name, value);
+      if (room >= 0) copy[name] = value;
+    }
+    return copy;
+  }
+
+  /** With the bytes of the fields that are left out. */
+  #withoutContext(properties: MessageProperties): [copy: Record<string, string>, bytes: number] {
+    const copy = Object.create(null) as Record<string, string>;
+    let bytes = 0;
+    for (const [name, value] of Object.entries(properties)) {
+      if (this.#fields.has(name.toLowerCase())) bytes += sizeOf(name, value);
+      else copy[name] = value;
+    }
+    return [copy, bytes];
   }
 
   #spanOf(properties: MessageProperties): SpanContext | undefined {
     return validSpanOf(this.extract(properties));
   }
+}
+
+function sizeOf(name: string, value: string): number {
+  return utf8Length(name) + utf8Length(value);
 }
 
 export function validSpanOf(context: Context): SpanContext | undefined {

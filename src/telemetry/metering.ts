@@ -132,8 +132,9 @@ export class RunMeter {
     this.ended(errorType);
   }
 
+  /** Counts a run without an outcome; one whose settlement did not come to its end had one. */
   dropped(): void {
-    this.#series.dropped();
+    if (!this.#recorded) this.#series.dropped();
   }
 
   acknowledged(startedMs: number, error: Error | undefined): void {

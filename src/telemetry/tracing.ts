@@ -79,7 +79,10 @@ export class Tracing {
     const correlationId = message.properties[CORRELATION_ID];
     if (correlationId !== undefined && span.isRecording()) span.setAttribute(names.CONVERSATION_ID, correlationId);
     const context = trace.setSpan(parent, span);
-    const properties = this.#carrier.inject(context, message.properties, kind !== 'message');
+    const properties =
+      kind === 'message'
+        ? this.#carrier.inject(context, message.properties)
+        : this.#carrier.injectIntoLetter(context, message.properties);
     return { call: this.#call(span, context), properties };
   }
 

@@ -9,6 +9,8 @@ export class CutTransport {
   readonly links: CutSubscription[] = [];
   /** Publishes fail in passing while it is set. */
   publishFails = false;
+  /** Publishes get no answer while it is set. */
+  publishHangs = false;
   readonly #inner: Transport;
 
   constructor(inner: Transport) {
@@ -26,8 +28,10 @@ export class CutTransport {
         return {
           topic: publisher.topic,
           nextSequenceId: () => publisher.nextSequenceId(),
-          publish: (message, sequenceId) =>
-            this.publishFails ? Promise.reject(lost('publish')) : publisher.publish(message, sequenceId),
+          publish: (message, sequenceId) => {
+            if (this.publishHangs) return new Promise(() => undefined);
+            return this.publishFails ? Promise.reject(lost('publish')) : publisher.publish(message, sequenceId);
+          },
           close: () => publisher.close(),
         };
       },

@@ -22,8 +22,15 @@ export class World {
   readonly #runtimes: Runtime[] = [];
   #readers = 0;
 
+  /** Set where handlers never end, or a process dies: what was told to begin then has no end. */
+  endsEarly = false;
+
   constructor() {
-    onTestFinished(() => expect(this.telemetry.problems).toEqual([]));
+    onTestFinished(() => {
+      const closed = this.#runtimes.length > 0 && this.#runtimes.every(({ state }) => state === 'closed');
+      const unfinished = closed && !this.endsEarly ? this.telemetry.open : [];
+      expect([this.telemetry.problems, unfinished]).toEqual([[], []]);
+    });
   }
 
   get logger(): Logger {

@@ -244,6 +244,7 @@ describe('a deferral of nothing', () => {
 
 describe('after the runtime has closed', () => {
   it('nothing of an idempotent handler that never ends is left to wait', async () => {
+    world.endsEarly = true;
     const store = memoryIdempotencyStore();
     const runtime = await start(never, {
       idempotent: idempotent({ key: ({ originId }) => originId, store, ttlMs: hours(1), leaseMs: hours(3) }),

@@ -103,6 +103,7 @@ describe('drain', () => {
   });
 
   it('names handlers that ignore their signal and closes all the same', async () => {
+    world.endsEarly = true;
     const runtime = await startHandler(() => new Promise(() => undefined));
     await world.publish('orders', 1);
     await world.clock.advanceBy(0);

@@ -265,6 +265,7 @@ describe('the end', () => {
   });
 
   it('that a plugin hurries on during a drain comes at once', async () => {
+    world.endsEarly = true;
     let hurry: () => void = () => undefined;
     const impatient = traced('a', { onStart: (runtime) => void (hurry = () => void runtime.close()) });
     const runtime = await start(() => new Promise(() => undefined), [impatient]);

@@ -69,6 +69,7 @@ class Deaths {
 describe('with an AttemptStore', () => {
   it('a message that kills its process is a dead letter after maxDeliveries + 1 deaths, its neighbours are handled', async () => {
     const deaths = new Deaths();
+    deaths.world.endsEarly = true;
     deaths.does = ({ payload }) => (payload === 'killer' ? 'dies' : success());
     for (const value of ['a', 'b', 'killer', 'c', 'd']) await deaths.world.publish('jobs', value);
     let restarts = 0;

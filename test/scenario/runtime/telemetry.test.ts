@@ -2,7 +2,7 @@
 // change what happens to a message.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Delivery, Outcome, Telemetry } from '../../../src/index.js';
+import type { BatchObserver, Delivery, Outcome, RunObserver, Telemetry } from '../../../src/index.js';
 import {
   currentDelivery,
   defineHandler,
@@ -12,6 +12,7 @@ import {
   retry,
   retryAfter,
   seconds,
+  skip,
   success,
   topic,
 } from '../../../src/index.js';
@@ -24,6 +25,7 @@ let world: World;
 beforeEach(() => void (world = new World()));
 
 const receipts = topic('receipts');
+const noop = (): void => undefined;
 
 function handler(handle: (delivery: Delivery) => Outcome | Promise<Outcome>, options: object = {}) {
   return defineHandler({
@@ -219,6 +221,71 @@ describe('telemetry', () => {
       expect(await world.read('receipts')).toHaveLength(2);
       expect(await world.deadLetters('orders', 's')).toHaveLength(1);
       expect(world.log.some(({ message, level }) => message === 'telemetry failed' && level === 'error')).toBe(true);
+    }
+  });
+
+  it('whose wrapper throws after the run, gives something else, or calls it twice or not at all changes nothing', async () => {
+    const wrappers: readonly RunObserver['within'][] = [
+      (run) => {
+        run();
+        throw new Error('telemetry is down');
+      },
+      <T>(run: () => T) => {
+        run();
+        return 'something else' as T;
+      },
+      (run) => {
+        run();
+        return run();
+      },
+      () => undefined as never,
+    ];
+    for (const within of wrappers) {
+      world = new World();
+      let runs = 0;
+      const handle = (): Outcome => {
+        runs += 1;
+        return skip('nothing to do');
+      };
+      const observer = { within, settled: noop, settlementFailed: noop, dropped: noop };
+      await world.start({ telemetry: { startRun: () => observer }, handlers: [handler(handle)] });
+      await world.publish('orders', 'a');
+      await world.clock.advanceBy(seconds(10));
+      expect([runs, world.backlog('orders', 's')]).toEqual([1, 0]);
+      expect(world.log.find(({ message }) => message.startsWith('delivery'))?.fields['outcome']).toBe('skip');
+    }
+  });
+
+  it('whose values cannot be read, or are none, changes nothing, and is logged', async () => {
+    const hostile = <T extends object>(target: T, name: keyof T): T =>
+      Object.defineProperty(target, name, {
+        get: () => {
+          throw new Error('telemetry is down');
+        },
+      });
+    const observer = { within: <T>(run: () => T) => run(), settled: noop, settlementFailed: noop, dropped: noop };
+    const publishes = (properties: unknown): Telemetry => ({
+      startPublish: () => ({ properties: properties as Record<string, string>, done: noop, failed: noop }),
+    });
+    const each: readonly Telemetry[] = [
+      { startRun: () => hostile({ ...observer, logFields: {} }, 'logFields') },
+      {
+        startBatch: () => hostile<BatchObserver>({ runs: [], within: <T>(run: () => T) => run(), ended: noop }, 'runs'),
+      },
+      publishes(undefined),
+      publishes({ count: 5 }),
+      { startPublish: () => hostile({ properties: {}, done: noop, failed: noop }, 'properties') },
+    ];
+    const batch = { name: 'batch', source: topic('readings', { payload: z.string() }), subscription: 's' };
+    for (const telemetry of each) {
+      world = new World();
+      const batchHandler = defineHandler({ ...batch, batch: { maxWaitMs: 10 }, handle: () => success() });
+      await world.start({ telemetry, handlers: [handler(() => success(receipts.message(1))), batchHandler] });
+      for (const name of ['orders', 'readings']) await world.publish(name, 'a');
+      await world.clock.advanceBy(seconds(10));
+      expect([world.backlog('orders', 's'), world.backlog('readings', 's')]).toEqual([0, 0]);
+      expect(await world.read('receipts')).toHaveLength(1);
+      expect(world.log.some(({ message }) => message === 'telemetry failed')).toBe(true);
     }
   });
 

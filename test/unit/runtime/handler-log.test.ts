@@ -51,6 +51,15 @@ describe('lines that repeat', () => {
     expect(lines.messages).toEqual(['a', 'a', 'b', 'b']);
   });
 
+  it('after the end are all written, and leave no timer', () => {
+    const { log, lines, clock } = new Lines({ maxRepeats: 1 });
+    for (let i = 0; i < 3; i++) log.warn('a');
+    log.close();
+    for (let i = 0; i < 3; i++) log.warn('a');
+    expect(lines.map(({ message }) => message)).toEqual(['a', 'lines like one above were not written', 'a', 'a', 'a']);
+    expect(clock.pendingTimers).toEqual([]);
+  });
+
   it('at debug are all written, and without a limit everything is', () => {
     const limited = new Lines({ maxRepeats: 1 });
     const unlimited = new Lines({ maxRepeats: Infinity });

@@ -176,6 +176,26 @@ describe('a context that the message carries already', () => {
   });
 });
 
+describe('the context of a letter', () => {
+  const baggage = `x=${'y'.repeat(1_000)}`;
+  const carried = { traceparent: TRACEPARENT, baggage };
+
+  it('is whole where the message that is copied had as much', () => {
+    const { telemetry } = started();
+    const run = startRun(telemetry, { properties: copyProperties(carried) });
+    const letter = startPublish(telemetry, { kind: 'dead-letter', run, properties: carried });
+    expect(letter.properties['baggage']).toBe(baggage);
+  });
+
+  it('leaves out what the letter, cut to fit, has no room for; a message of a user does not', () => {
+    const { telemetry } = started();
+    const run = startRun(telemetry, { properties: copyProperties(carried) });
+    const letter = startPublish(telemetry, { kind: 'dead-letter', run });
+    expect(Object.keys(letter.properties)).toEqual(['traceparent']);
+    expect(startPublish(telemetry, { run }).properties['baggage']).toBe(baggage);
+  });
+});
+
 describe('properties of a message', () => {
   it('with hostile names travel as they are', () => {
     const { telemetry } = started();
