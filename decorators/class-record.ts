@@ -19,8 +19,8 @@ export function recordMethod(handlerClass: object, added: HandlerMethod): void {
 }
 
 /** The class's own record, else the nearest parent's. */
-function recordOf(handlerClass: object | null): HandlerClassDefinition {
-  return (handlerClass as { readonly [HANDLER_CLASS]?: HandlerClassDefinition } | null)?.[HANDLER_CLASS] ?? EMPTY;
+function recordOf(handlerClass: { readonly [HANDLER_CLASS]?: HandlerClassDefinition } | null): HandlerClassDefinition {
+  return handlerClass?.[HANDLER_CLASS] ?? EMPTY;
 }
 
 function leave(handlerClass: object, record: HandlerClassDefinition): void {

@@ -76,7 +76,7 @@ export function deadLetterMessage(message: ReceivedMessage, facts: DeadLetterFac
   properties['REAL_TOPIC'] ??= facts.originTopic;
   properties['ORIGIN_MESSAGE_ID'] ??= facts.originId;
   // The reasons of an earlier dead letter are gone with it: an old stack beside a new reason would mislead.
-  // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- a set without prototype, used as a map
+  // oxlint-disable-next-line typescript/no-dynamic-delete -- a set without prototype, used as a map
   for (const name of CUT_ORDER) delete properties[name];
   const originals = Object.keys(properties);
   Object.assign(properties, reasonProperties(facts));
@@ -125,7 +125,7 @@ function fitInto(properties: Record<string, string>, originals: readonly string[
     if (size <= maxBytes) return;
     if (properties[name] === undefined) continue;
     size -= sizeOf(name);
-    // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- a set without prototype, used as a map
+    // oxlint-disable-next-line typescript/no-dynamic-delete -- a set without prototype, used as a map
     delete properties[name];
   }
 }

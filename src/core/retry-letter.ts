@@ -59,7 +59,7 @@ export function retryLetterMessage(
   for (const name of LETTER_PROPERTIES) {
     const original = properties[name];
     if (original !== undefined) properties[SET_ASIDE + name] = original;
-    // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- a set without prototype, used as a map
+    // oxlint-disable-next-line typescript/no-dynamic-delete -- a set without prototype, used as a map
     delete properties[name];
   }
   const dueMs = facts.now + facts.delayMs;
@@ -109,13 +109,13 @@ function topicOf(name: string | undefined): string | undefined {
 function originalProperties(written: MessageProperties): MessageProperties {
   const properties = copyProperties(written);
   for (const name of LETTER_PROPERTIES) {
-    // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- a set without prototype, used as a map
+    // oxlint-disable-next-line typescript/no-dynamic-delete -- a set without prototype, used as a map
     delete properties[name];
   }
   for (const name of LETTER_PROPERTIES) {
     const original = properties[SET_ASIDE + name];
     if (original !== undefined) properties[name] = original;
-    // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- a set without prototype, used as a map
+    // oxlint-disable-next-line typescript/no-dynamic-delete -- a set without prototype, used as a map
     delete properties[SET_ASIDE + name];
   }
   return properties;

@@ -12,7 +12,7 @@ import { withoutAbsent } from '../core/options.js';
 import { isTopic } from '../core/topic.js';
 
 /** A handler class as a resolver gets it, so that `new handlerClass(bank)` compiles. A container may bind an abstract one. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- nobody knows what the constructor takes but who calls it
+// oxlint-disable-next-line typescript/no-explicit-any -- nobody knows what the constructor takes but who calls it
 export type ResolvableClass = new (...args: any[]) => object;
 
 /** Gives the instance of a handler class: a function, or an object that also wants to know about the end. */

@@ -88,6 +88,6 @@ export class Lanes {
 /** The same for a text and for its bytes, as brokers hash them: one character per byte. */
 function keyText(key: MessageKey): string {
   if (typeof key !== 'string') return Buffer.from(key).toString('latin1');
-  // eslint-disable-next-line no-control-regex -- ASCII is what this asks for
+  // oxlint-disable-next-line no-control-regex -- ASCII is what this asks for
   return /^[\x00-\x7f]*$/.test(key) ? key : Buffer.from(key).toString('latin1');
 }

@@ -39,7 +39,7 @@ it.each(names)('%s has a README that says how to run it and what to try next', (
 });
 
 it('the first example ships at least 200 orders, ASCII and not', () => {
-  // eslint-disable-next-line no-control-regex -- all of ASCII
+  // oxlint-disable-next-line no-control-regex -- all of ASCII
   const isAscii = (line: string): boolean => /^[\x00-\x7f]*$/.test(line);
 
   expect(orders.length).toBeGreaterThanOrEqual(200);

@@ -1,6 +1,6 @@
 // Compile-time promises of batch handlers, decorated or not: a list goes in where there is `batch`, one delivery where
 // there is none. Each line that must not compile stands beside one that does.
-/* eslint-disable @typescript-eslint/no-unused-vars -- parameters are there for their types */
+/* oxlint-disable typescript/no-unused-vars -- parameters are there for their types */
 import { defineHandler, poison, retry, seconds, success } from 'pulsework';
 import type { BatchOutcome, Delivery, HandlerDefinition, Outcome } from 'pulsework';
 import { Handler, Subscribe } from 'pulsework/decorators';

@@ -1,5 +1,5 @@
 // Compile-time promises of @Handler and @Subscribe. Each refused method stands beside one that is taken.
-/* eslint-disable @typescript-eslint/no-unused-vars, @typescript-eslint/no-unsafe-argument -- parameters are there for their types; some types are wrong on purpose */
+/* oxlint-disable typescript/no-unused-vars, typescript/no-unsafe-argument -- parameters are there for their types; some types are wrong on purpose */
 import { Container } from 'inversify';
 import { exponentialBackoff, minutes, on, poison, retryAfter, seconds, success, textCodec } from 'pulsework';
 import type { Delivery, HandlerResolver, Outcome } from 'pulsework';

@@ -1,5 +1,5 @@
 // Compile-time promises of defineHandler(): the same as those of decorators, without any.
-/* eslint-disable @typescript-eslint/no-unused-vars, @typescript-eslint/no-unsafe-return -- parameters are there for their types; some types are wrong on purpose */
+/* oxlint-disable typescript/no-unused-vars, typescript/no-unsafe-return -- parameters are there for their types; some types are wrong on purpose */
 import {
   defineHandler,
   exponentialBackoff,

@@ -1,5 +1,5 @@
 // Compile-time promises of outcomes: a closed, branded union, and rules that infer the error they map.
-/* eslint-disable @typescript-eslint/no-unsafe-argument -- some types are wrong on purpose */
+/* oxlint-disable typescript/no-unsafe-argument -- some types are wrong on purpose */
 import { defer, dependencyDown, fatal, on, poison, retry, retryAfter, skip, success } from 'pulsework';
 import type { ErrorRule, Outcome } from 'pulsework';
 import { expectTypeOf } from 'vitest';

@@ -38,7 +38,7 @@ describe('a connection cut at random', () => {
             ordering,
             concurrency: 4,
             redelivery: { maxDeliveries: 6, backoff: () => 500 },
-            // eslint-disable-next-line complexity -- one random program, checked as it runs
+            // oxlint-disable-next-line complexity -- one random program, checked as it runs
             handle: async (d) => {
               const id = Number(d.payload);
               const lane = ordering === 'partition' ? 'p' : (d.key ?? '');

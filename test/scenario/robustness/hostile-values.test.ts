@@ -68,7 +68,7 @@ describe('a handler', () => {
     ['resolves with a revoked proxy', () => new Promise((resolve) => queueMicrotask(() => resolve([revoked()])))],
     ['throws a revoked proxy', throwValue(revoked())],
     ['rejects with a revoked proxy', () => Promise.reject(revokedError())],
-    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- what careless code does
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- what careless code does
     ['rejects with undefined', () => Promise.reject(undefined)],
     ['throws a revoked proxy of an error', throwValue(revokedError())],
     ['is poison by a revoked proxy of an error', () => poison(new Error('outer', { cause: revokedError() }))],

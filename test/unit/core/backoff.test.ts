@@ -216,7 +216,7 @@ describe('the stepped backoff', () => {
     [5, '"delaysMs" must be a list of at least one delay, got 5'],
     [[1, -1], '"delaysMs[1]" must be a duration of 0 ms or more (in milliseconds), got -1'],
     [[NaN, 1], '"delaysMs[0]" must be a duration of 0 ms or more (in milliseconds), got NaN'],
-    // eslint-disable-next-line no-sparse-arrays -- a hole in the list is a delay that is missing
+    // oxlint-disable-next-line no-sparse-arrays -- a hole in the list is a delay that is missing
     [[1, , 3], '"delaysMs[1]" is missing; it must be a duration in milliseconds'],
   ])('refuses %j', (delaysMs, problem) => {
     expect(() => steppedBackoff(delaysMs as number[])).toThrow(`steppedBackoff: ${problem}`);

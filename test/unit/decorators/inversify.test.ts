@@ -30,7 +30,7 @@ function resolverFor(container: Container) {
   const resolver = inversifyResolver(container);
   if (typeof resolver === 'function') throw new Error('an object was expected');
   return {
-    // eslint-disable-next-line @typescript-eslint/no-explicit-any -- as resolvers get classes
+    // oxlint-disable-next-line typescript/no-explicit-any -- as resolvers get classes
     resolve: async <T extends object>(handlerClass: new (...args: any[]) => T): Promise<T> =>
       (await resolver.resolve(handlerClass)) as T,
     close: async () => resolver.close?.(),
