@@ -85,7 +85,7 @@ class KillRun {
   }
 
   async #liveAndDie({ run, delayMs }: Kill): Promise<readonly string[]> {
-    const service = this.#start();
+    const service = await this.#start();
     if (run > 0) await service.untilTold('run ', run);
     await sleep(delayMs);
     const { told, exit, errors } = await service.kill();
@@ -95,7 +95,7 @@ class KillRun {
   }
 
   async #workOff(): Promise<readonly string[]> {
-    const service = this.#start();
+    const service = await this.#start();
     const giveUpAt = Date.now() + WORK_LIMIT_MS;
     while (!service.hasEnded && Date.now() < giveUpAt && (await this.#place.backlog()) > 0) await sleep(LOOK_AGAIN_MS);
     const { told, exit, errors } = await service.terminate();
@@ -103,8 +103,8 @@ class KillRun {
     return exit === 0 ? [] : [`the last one ended with ${exit ?? '?'}: ${errors}`];
   }
 
-  #start(): ServiceProcess {
-    this.#living = new ServiceProcess(this.#settings);
+  async #start(): Promise<ServiceProcess> {
+    this.#living = await ServiceProcess.start(this.#settings);
     return this.#living;
   }
 }

@@ -1,6 +1,7 @@
-// Runs a TypeScript program as a user would, in a process of its own, and gives what it wrote and how it ended.
+// Runs a TypeScript program in a process of its own, as a user would, and gives what it wrote and how it ended.
 import { spawn } from 'node:child_process';
 import { ROOT } from '../architecture/source-files.js';
+import { bundledProgram } from './bundled-program.js';
 
 export interface ProgramRun {
   readonly stdout: string;
@@ -18,18 +19,16 @@ export interface ProgramOptions {
   readonly signal?: { readonly name: NodeJS.Signals; readonly after: string } | undefined;
   /** Of the program, on top of this process's. */
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** For the loader. @default the tsconfig.json of this repository */
+  /** For the compiler. @default the tsconfig.json of this repository */
   readonly tsconfig?: string | undefined;
 }
 
 /** @param program path from the root of the repository, or an absolute one. */
-export function runProgram(program: string, options: ProgramOptions = {}): Promise<ProgramRun> {
+export async function runProgram(program: string, options: ProgramOptions = {}): Promise<ProgramRun> {
   const { args = [], input = '', inputStaysOpen = false, signal, env = {}, tsconfig } = options;
+  const run = await bundledProgram(program, tsconfig);
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ['--import', 'tsx', program, ...args], {
-      cwd: ROOT,
-      env: { ...process.env, ...env, ...(tsconfig === undefined ? {} : { TSX_TSCONFIG_PATH: tsconfig }) },
-    });
+    const child = spawn(process.execPath, [...run, ...args], { cwd: ROOT, env: { ...process.env, ...env } });
     let stdout = '';
     let stderr = '';
     let signalled = false;

@@ -1,8 +1,10 @@
 // One life of the service of `service-program.ts`: what it told, how it is killed, how it ended.
 import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import type { ChildProcess, ChildProcessByStdio } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { ROOT } from '../../architecture/source-files.js';
+import { bundledProgram } from '../bundled-program.js';
 import type { ServiceSettings } from './service-jobs.js';
 
 const PROGRAM = 'test/support/crash/service-program.ts';
@@ -31,13 +33,7 @@ export class ServiceProcess {
   readonly #watchers = new Set<() => void>();
   #errors = '';
 
-  constructor(settings: ServiceSettings, { heapMb }: ServiceProcessOptions = {}) {
-    const heap = heapMb === undefined ? [] : [`--max-old-space-size=${heapMb}`];
-    const child = spawn(process.execPath, [...heap, '--import', 'tsx', PROGRAM, JSON.stringify(settings)], {
-      cwd: ROOT,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, PULSEWORK_LOG_LEVEL: 'silent' },
-    });
+  private constructor(child: ChildProcessByStdio<null, Readable, Readable>) {
     this.#child = child;
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#errors = (this.#errors + text).slice(-ERROR_TAIL);
@@ -53,6 +49,17 @@ export class ServiceProcess {
         this.#look();
       });
     });
+  }
+
+  static async start(settings: ServiceSettings, { heapMb }: ServiceProcessOptions = {}): Promise<ServiceProcess> {
+    const heap = heapMb === undefined ? [] : [`--max-old-space-size=${heapMb}`];
+    const run = await bundledProgram(PROGRAM);
+    const child = spawn(process.execPath, [...heap, ...run, JSON.stringify(settings)], {
+      cwd: ROOT,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, PULSEWORK_LOG_LEVEL: 'silent' },
+    });
+    return new ServiceProcess(child);
   }
 
   get told(): readonly string[] {

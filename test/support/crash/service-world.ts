@@ -52,7 +52,7 @@ export class ServiceWorld {
 
   /** A process from its start to its death; one that works off everything first is asked to end. */
   async live(settings: ServiceSettings): Promise<ServiceLife> {
-    const service = new ServiceProcess(settings, { heapMb: HEAP_MB });
+    const service = await ServiceProcess.start(settings, { heapMb: HEAP_MB });
     this.#living = service;
     while (!service.hasEnded && (await this.place.backlog()) > 0)
       await Promise.race([service.ended, sleep(LOOK_AGAIN_MS)]);

@@ -1,15 +1,15 @@
 // Starts a soak in a process of its own and gives what it found, and whether the process ended by itself afterwards.
 import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { bundledProgram } from '../bundled-program.js';
 import type { SoakResult, SoakSettings } from './soak-settings.js';
 
-const PROGRAM = fileURLToPath(new URL('soak-program.ts', import.meta.url));
+const PROGRAM = 'test/support/soak/soak-program.ts';
 /** After its result, for a machine that is busy with other things. */
 const EXIT_LIMIT_MS = 10_000;
 
 /** @param showProgress on this process's standard error */
-export function soakInProcess(settings: SoakSettings, showProgress: boolean): Promise<SoakResult> {
-  const args = ['--expose-gc', '--import', 'tsx', PROGRAM, JSON.stringify(settings)];
+export async function soakInProcess(settings: SoakSettings, showProgress: boolean): Promise<SoakResult> {
+  const args = ['--expose-gc', ...(await bundledProgram(PROGRAM)), JSON.stringify(settings)];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   return new Promise((resolve, reject) => {
     let stdout = '';

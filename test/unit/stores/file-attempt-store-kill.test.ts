@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileAttemptStore } from 'pulsework/file';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ROOT } from '../../architecture/source-files.js';
+import { bundledProgram } from '../../support/bundled-program.js';
 
 let folder: string;
 let path: string;
@@ -28,8 +29,8 @@ afterEach(() => {
 
 /** Starts the process and resolves when it has made `steps` steps; it goes on. */
 async function churningProcess(steps: number): Promise<ChildProcess> {
-  const program = 'test/unit/stores/churning-process.ts';
-  const started = spawn(process.execPath, ['--import', 'tsx', program, path, told, String(steps)], {
+  const run = await bundledProgram('test/unit/stores/churning-process.ts');
+  const started = spawn(process.execPath, [...run, path, told, String(steps)], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
