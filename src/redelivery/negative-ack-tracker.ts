@@ -82,6 +82,11 @@ export class NegativeAckTracker {
     return this.#held.has(id) && !this.#held.isInFlight(id);
   }
 
+  /** What waits for its time, in no particular order. Takes time in proportion to `size`. */
+  pending(): HeldMessage[] {
+    return this.#held.pending();
+  }
+
   /**
    * Holds `id` until `dueMs` (epoch milliseconds), whatever the backoff says. An entry that is pending keeps the earlier
    * due time (N-23); one that is in flight is pending again, and what becomes of its request no longer matters.
@@ -143,7 +148,7 @@ export class NegativeAckTracker {
    * @param topic full name: only what is of this topic; requests under way for others go on. @default all topics
    */
   takeAll(topic?: string): HeldMessage[] {
-    const pending = this.#held.pending().filter(({ id }) => topic === undefined || id.topic === topic);
+    const pending = this.pending().filter(({ id }) => topic === undefined || id.topic === topic);
     this.clear(topic);
     return pending;
   }

@@ -88,13 +88,15 @@ export class DeliveryRegistry {
   }
 
   /**
-   * When the message that has been failing longest failed first, or its run started where only its settlement fails; epoch
-   * milliseconds, undefined when none does.
+   * Of what is here or waits here to be asked back: when the message that has been failing longest failed first, or its
+   * run started where only its settlement fails. Epoch milliseconds; undefined when none does.
    */
   get oldestFailureMs(): number | undefined {
-    let oldestMs = this.histories.oldestFailureMs ?? Infinity;
+    let oldestMs = Infinity;
     for (const { history, pending } of this.#records())
       oldestMs = Math.min(oldestMs, history.firstFailureMs ?? pending?.startedMs ?? Infinity);
+    for (const id of this.#heldMessages())
+      oldestMs = Math.min(oldestMs, this.histories.get(id).firstFailureMs ?? Infinity);
     return oldestMs === Infinity ? undefined : oldestMs;
   }
 
@@ -210,6 +212,15 @@ export class DeliveryRegistry {
     for (const known of this.#live.values())
       if (known instanceof BatchEntry) yield* known.records.values();
       else yield known;
+  }
+
+  /** What waits to be asked back; once it was, it may be anybody's. */
+  *#heldMessages(): Generator<MessageId> {
+    for (const { id } of this.#tracker.pending()) {
+      const known = this.#live.get(id);
+      if (known instanceof BatchEntry) for (const batchIndex of known.holds.keys()) yield { ...known.id, batchIndex };
+      else yield id;
+    }
   }
 
   #admitUnknown(message: ArrivedMessage): Arrival {

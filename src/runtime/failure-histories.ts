@@ -1,7 +1,8 @@
 // How often each message failed in this process: kept over redeliveries until the message is settled, because
-// brokers forget their own counts (unload, Exclusive, partly acknowledged batches). Bounded to the newest.
-import type { MessageId } from '../core/message-id.js';
-import { formatMessageId } from '../core/message-id.js';
+// brokers forget their own counts (unload, Exclusive, partly acknowledged batches). A message may be settled elsewhere
+// without a word to this process, so a history says nothing of now; bounded to the newest.
+import { EntryMap } from '../core/entry-map.js';
+import type { EntryPosition, MessageId } from '../core/message-id.js';
 
 export interface FailureHistory {
   readonly failures: number;
@@ -13,38 +14,42 @@ export interface FailureHistory {
 
 export const NO_FAILURES: FailureHistory = { failures: 0, firstFailureMs: undefined, uncounted: 0 };
 
-/** Beyond it the oldest history is forgotten; the broker's count then speaks alone. */
-const MAX_HISTORIES = 10_000;
+/** Of 10,000 the older half is forgotten; the broker's count then speaks alone. */
+const MAX_PER_GENERATION = 5_000;
 
 export class FailureHistories {
-  readonly #byMessage = new Map<string, FailureHistory>();
+  /** Two generations, so that forgetting needs no order of age. */
+  #current = new EntryMap<FailureHistory>();
+  #previous = new EntryMap<FailureHistory>();
 
   get(id: MessageId): FailureHistory {
-    return this.#byMessage.size === 0 ? NO_FAILURES : (this.#byMessage.get(keyOf(id)) ?? NO_FAILURES);
+    if (this.#isEmpty) return NO_FAILURES;
+    const key = keyOf(id);
+    return this.#current.get(key) ?? this.#previous.get(key) ?? NO_FAILURES;
   }
 
   remember(id: MessageId, history: FailureHistory): void {
-    const key = keyOf(id);
-    this.#byMessage.delete(key);
-    this.#byMessage.set(key, history);
-    if (this.#byMessage.size <= MAX_HISTORIES) return;
-    const oldest = this.#byMessage.keys().next();
-    if (oldest.done !== true) this.#byMessage.delete(oldest.value);
+    if (this.#current.size >= MAX_PER_GENERATION) {
+      this.#previous = this.#current;
+      this.#current = new EntryMap<FailureHistory>();
+    }
+    this.#current.set(keyOf(id), history);
   }
 
   forget(id: MessageId): void {
-    if (this.#byMessage.size > 0) this.#byMessage.delete(keyOf(id));
-  }
-
-  /** Epoch milliseconds of the earliest first failure of what is not settled; undefined when nothing has failed. */
-  get oldestFailureMs(): number | undefined {
-    let oldestMs = Infinity;
-    for (const { firstFailureMs = Infinity } of this.#byMessage.values()) oldestMs = Math.min(oldestMs, firstFailureMs);
-    return oldestMs === Infinity ? undefined : oldestMs;
+    if (this.#isEmpty) return;
+    const key = keyOf(id);
+    this.#current.delete(key);
+    this.#previous.delete(key);
   }
 
   clear(): void {
-    this.#byMessage.clear();
+    this.#current.clear();
+    this.#previous.clear();
+  }
+
+  get #isEmpty(): boolean {
+    return this.#current.size === 0 && this.#previous.size === 0;
   }
 }
 
@@ -58,7 +63,10 @@ export function afterFailure(history: FailureHistory, attempt: number, nowMs: nu
   return { ...history, failures: attempt, firstFailureMs: history.firstFailureMs ?? nowMs };
 }
 
-/** Ledger ids are unique in a cluster, so the text form alone names a message. */
-function keyOf(id: MessageId): string {
-  return formatMessageId(id);
+/** More messages than a batch, or partitions than a topic, can have. */
+const MAX_BATCH = 2 ** 24;
+
+/** A position for each message of a batch. */
+function keyOf({ ledgerId, entryId, partition, batchIndex }: MessageId): EntryPosition {
+  return { ledgerId, entryId, partition: (partition + 1) * MAX_BATCH + batchIndex + 1 };
 }

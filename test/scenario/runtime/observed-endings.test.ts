@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { AttemptStore, Delivery, Outcome } from '../../../src/index.js';
-import { defineHandler, minutes, poison, seconds, success, topic } from '../../../src/index.js';
+import { defineHandler, minutes, poison, retry, seconds, success, topic } from '../../../src/index.js';
 import { embedded } from '../../../src/embedded.js';
 import { memoryAttemptStore } from '../../../src/testing.js';
 import { CutTransport } from '../../support/cut-transport.js';
@@ -83,6 +83,57 @@ describe('a delivery that has its outcome before its batch', () => {
     await world.drain(runtime);
     expect(single).toEqual([]);
     expect(world.backlog('orders', 's')).toBe(0);
+  });
+});
+
+describe('the age of the oldest failure', () => {
+  const twoProcesses = async () => {
+    const failing = new Set<string>();
+    const runs: string[] = [];
+    const of = (name: string) =>
+      defineHandler({
+        ...common,
+        concurrency: 1,
+        redelivery: { backoff: () => seconds(10) },
+        handle: () => {
+          runs.push(name);
+          return failing.has(name) ? retry('no') : success();
+        },
+      });
+    const first = await world.start({ handlers: [of('first')] });
+    const second = await world.start({ handlers: [of('second')] });
+    return { failing, runs, of: { first, second } };
+  };
+
+  it('ends with the wait: what another process has settled since fails nowhere', async () => {
+    const { failing, runs, of } = await twoProcesses();
+    failing.add('first').add('second');
+    await world.publish('orders', 'a');
+    await world.clock.advanceBy(seconds(5));
+    const [name = ''] = runs;
+    const here = of[name as 'first' | 'second'];
+    expect(here.health()[0]?.oldestFailureMs).toBe(seconds(5));
+
+    failing.clear();
+    here.subscription('s', 'orders').pause(); // it goes to the other
+    await world.clock.advanceBy(seconds(20));
+    expect(world.backlog('orders', 's')).toBe(0);
+    expect(runs).toHaveLength(2);
+    expect(here.health()[0]?.oldestFailureMs).toBeUndefined();
+    for (const runtime of Object.values(of)) await world.drain(runtime);
+  });
+
+  it('counts a message that failed for good while its dead letter cannot be published', async () => {
+    const cut = new CutTransport(embedded({ broker: world.broker }));
+    const runtime = await world.start({
+      transport: cut.transport,
+      handlers: [defineHandler({ ...common, handle: () => poison('bad') })],
+    });
+    cut.publishFails = true;
+    await world.publish('orders', 'a');
+    await world.clock.advanceBy(seconds(30));
+    expect(runtime.health()[0]?.oldestFailureMs).toBe(seconds(30));
+    await world.drain(runtime, 0);
   });
 });
 

@@ -21,6 +21,8 @@ export function seeded(seed: number): Random {
 }
 
 export class SoakLoad {
+  /** Whether half of the jobs fail at first: what is remembered of failures has a bound, which is soon reached then. */
+  mostFail = false;
   readonly #ledger: JobLedger;
   readonly #random: Random;
   readonly #places = new Map<string, number>();
@@ -66,6 +68,7 @@ export class SoakLoad {
 
   #kind(): JobKind {
     const random = this.#random();
+    if (this.mostFail && random < 0.5) return 'flaky';
     if (random < 0.62) return 'plain';
     if (random < 0.92) return 'follow';
     if (random < 0.94) return 'flaky';

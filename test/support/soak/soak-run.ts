@@ -14,7 +14,7 @@ import type { SoakPlace } from './soak-service.js';
 import type { SoakFacts, SoakResult, SoakSettings } from './soak-settings.js';
 import { SoakTelemetry } from './soak-telemetry.js';
 
-/** The first fifth: caches fill, code is compiled. */
+/** The first fifth: caches fill, what is remembered of failures reaches its bound, code is compiled. */
 const WARM_UP_SHARE = 0.2;
 /** However long they take on a busy machine. */
 const FEWEST_SAMPLES = 8;
@@ -68,6 +68,7 @@ class SoakRun {
     let other = await SoakService.start(this.#place);
     this.#leaks.inLedger(this.#ledger);
     while (this.#elapsedMs < this.#settings.durationMs || this.#samples.length < FEWEST_SAMPLES) {
+      this.#load.mostFail = this.#elapsedMs < WARM_UP_SHARE * this.#settings.durationMs;
       const load = this.#load.publish(steady.runtime, performance.now() + this.#settings.checkEveryMs);
       if (performance.now() - this.#restartedMs >= this.#settings.restartEveryMs) other = await this.#restart(other);
       await load;
