@@ -2,9 +2,22 @@
 // same fault. Errors are user objects: a getter that throws must not turn a dead letter into a second failure.
 import { describeValue, isError } from './errors.js';
 import type { Failure } from './outcome.js';
+import { cutToBytes } from './text.js';
 
 /** Deep enough for any real chain, and an end for one that refers to itself. */
 const MAX_CAUSES = 10;
+/** On spans and in log lines, as in dead letters: so much says what there is to say. A message may be megabytes long. */
+const MAX_TEXT_BYTES = 2 * 1024;
+const MAX_STACK_BYTES = 8 * 1024;
+
+/** A reason or a message, for a span or a log line. */
+export function cutText(text: string): string {
+  return cutToBytes(text, MAX_TEXT_BYTES);
+}
+
+export function cutStack(stack: string): string {
+  return cutToBytes(stack, MAX_STACK_BYTES);
+}
 
 export function errorName(error: Error): string {
   const name = textOf(() => error.name, 'Error');
@@ -85,7 +98,7 @@ function textOf(read: () => unknown, absent: string): string {
   }
 }
 
-/** An error as fields of a log line. Its stack holds name and message already; the chain of causes is told once. */
+/** An error as fields of a log line, cut. Its stack holds name and message already; the chain of causes is told once. */
 export interface ShownError {
   readonly name: string;
   readonly message: string;
@@ -95,15 +108,15 @@ export interface ShownError {
   readonly causes?: string;
 }
 
-/** @param shown changes each text, to keep secrets out */
+/** @param shown changes each text before it is cut, to keep secrets out */
 export function shownError(error: Error, shown: (text: string) => string = (text) => text): ShownError {
   const code = textOf(() => (error as { readonly code?: unknown }).code ?? '', '');
   const chain = causeChain(error);
   return {
-    name: shown(errorName(error)),
-    message: shown(errorMessage(error)),
-    ...(code === '' ? {} : { code }),
-    stack: shown(errorStack(error)),
-    ...(chain === '' ? {} : { causes: shown(chain) }),
+    name: cutText(shown(errorName(error))),
+    message: cutText(shown(errorMessage(error))),
+    ...(code === '' ? {} : { code: cutText(code) }),
+    stack: cutStack(shown(errorStack(error))),
+    ...(chain === '' ? {} : { causes: cutText(shown(chain)) }),
   };
 }

@@ -13,6 +13,12 @@ export interface MessageId {
   readonly batchSize: number;
   /** Full name of the topic the message came from, with `-partition-N` where it has one; '' when unknown. */
   readonly topic: string;
+  /**
+   * Of a message that its producer cut into chunks, which the other fields name by its last one: the entry of the first.
+   * Not part of the text form, of equality or of order, as in Java: the last chunk alone tells messages apart. Absent for
+   * a message that lies in one entry.
+   */
+  readonly firstChunk?: EntryPosition | undefined;
 }
 
 /** The entry of a message: what brokers redeliver. Messages of one producer batch share it. */
@@ -58,6 +64,11 @@ export function checkMessageId(id: MessageId): void {
       `message id field ${field} must be a whole number up to 2^53-1, got ${describeValue(id[field])}`,
     );
   }
+  const { firstChunk } = id;
+  if (firstChunk === undefined) return;
+  if (Number.isSafeInteger(firstChunk.ledgerId) && Number.isSafeInteger(firstChunk.entryId)) return;
+  const rule = 'message id field firstChunk must name an entry by whole numbers up to 2^53-1';
+  throw new PulseworkError('MESSAGE_ID_INVALID', `${rule}, got ${describeValue(firstChunk)}`);
 }
 
 /** The same message: ledger, entry, partition and batch index are equal. */

@@ -48,6 +48,11 @@ export interface ReceivedMessage extends EncodedMessage {
   /** The broker's count: redelivery requests it saw for the entry (A-16 to A-19). 0 on the first delivery. */
   readonly redeliveryCount: number;
   readonly producerName?: string | undefined;
+  /**
+   * Why a part of it could not be read by the client, which must not look like its absence: the message is given up as
+   * `undecodable`. @default all of it was read
+   */
+  readonly unreadable?: string | undefined;
   /** The generation of the connection it came over: it grows with each reconnect of the subscription. */
   readonly connection: number;
 }

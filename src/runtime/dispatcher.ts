@@ -117,6 +117,8 @@ export class Dispatcher {
 
   /** The handler's result, a promise of it, or an outcome where the payload cannot be read. Throws what they throw. */
   #readAndHandle(record: DeliveryRecord, run: HandlerRun): unknown {
+    const { unreadable } = record.message;
+    if (unreadable !== undefined) return undecodable(new Undecodable(unreadable).error);
     const reader = this.#readerFor(record);
     const payload = readPayload(record.message.payload, reader);
     if (isPromiseLike(payload)) return Promise.resolve(payload).then((value) => this.#handle(record, value, run));

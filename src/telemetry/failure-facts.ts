@@ -2,7 +2,7 @@
 // Errors are user objects: nothing here trusts their getters.
 import type { Exception } from '@opentelemetry/api';
 import { PulseworkError } from '../core/errors.js';
-import { errorMessage, errorName, errorStack } from '../core/failure-report.js';
+import { cutStack, cutText, errorMessage, errorName, errorStack } from '../core/failure-report.js';
 import type { Redact } from '../core/redaction.js';
 import { redactText } from '../core/redaction.js';
 import { cutToBytes } from '../core/text.js';
@@ -10,9 +10,6 @@ import type { SettlementReport } from '../ports/telemetry.js';
 
 /** Class names are short; one that is made at run time must not fill a backend's index. */
 const MAX_TYPE_BYTES = 100;
-/** As in dead letters: a text of 2 KiB and a stack of 8 KiB say what there is to say. */
-const MAX_TEXT_BYTES = 2 * 1024;
-const MAX_STACK_BYTES = 8 * 1024;
 
 /**
  * `error.type` of a run, undefined where it is no error. An outcome that carries an Error is one (thrown, or given by the
@@ -37,7 +34,7 @@ export function typeOfError(error: Error): string {
 }
 
 export function readableText(text: string, redact: Redact | undefined): string {
-  return cutToBytes(redactText(text, redact), MAX_TEXT_BYTES);
+  return cutText(redactText(text, redact));
 }
 
 /** A plain object in place of the error. */
@@ -45,6 +42,6 @@ export function exceptionOf(error: Error, redact: Redact | undefined): Exception
   return {
     name: typeOfError(error),
     message: readableText(errorMessage(error), redact),
-    stack: cutToBytes(redactText(errorStack(error), redact), MAX_STACK_BYTES),
+    stack: cutStack(redactText(errorStack(error), redact)),
   };
 }

@@ -27,6 +27,10 @@ const RULES: Readonly<Record<string, Rule>> = {
     parts: ['src/redelivery', 'src/system', 'src/ports', 'src/core'],
     packages: ['node:', 'lz4-wasm-nodejs', 'snappyjs', '@bokuweb/zstd-wasm'],
   },
+  'src/transports/pulsar': {
+    parts: ['src/system', 'src/ports', 'src/core'],
+    packages: ['pulsar-client'],
+  },
   'src/telemetry': { parts: ['src/ports', 'src/core'], packages: ['@opentelemetry/api'] },
   'src/stores/memory': { parts: ['src/ports', 'src/core'], packages: [] },
   'src/stores/file': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
@@ -50,7 +54,8 @@ const RULES: Readonly<Record<string, Rule>> = {
     packages: [],
   },
   'src/embedded.ts': { parts: ['src/transports/embedded', 'src/broker'], packages: [] },
-  'src/wire.ts': { parts: ['src/transports/wire', 'src/core'], packages: [] },
+  'src/pulsar.ts': { parts: ['src/transports/pulsar'], packages: [] },
+  'src/wire.ts': { parts: ['src/transports/wire', 'src/ports', 'src/core'], packages: [] },
   // It also picks what fits the stores of this system: those know only ports.
   'src/file.ts': { parts: ['src/stores/file', 'src/system', 'src/ports'], packages: [] },
   // The same: signals of this process.

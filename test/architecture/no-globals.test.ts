@@ -13,6 +13,7 @@ const GLOBALS = new Set([
   'performance',
   'crypto',
   'globalThis',
+  'fetch',
 ]);
 const MEMBERS = new Set(['Date.now', 'Math.random', 'AbortSignal.timeout']);
 

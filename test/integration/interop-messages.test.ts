@@ -1,10 +1,11 @@
-// Messages between this client and others, both ways: every part of a message, batches, codecs, delays, partitions.
+// Messages between this client and others, both ways: every part of a message, batches, codecs, delays, partitions, schemas.
 // docs/interop.md lists what each test here shows.
 import { afterEach, describe, expect } from 'vitest';
 import type { EncodedMessage, ReceivedMessage } from '../../src/core/message.js';
 import type { Subscription } from '../../src/ports/transport.js';
 import { WireClient } from '../../src/wire.js';
-import type { WirePublisher, WirePublisherOptions } from '../../src/wire.js';
+import type { WirePublisher, WirePublisherOptions, WireSchema } from '../../src/wire.js';
+import { openClient } from '../support/fault-clients.js';
 import { receive } from '../support/received.js';
 import { CLIENTS } from '../support/real-pulsar/each-client.js';
 import { test } from '../support/real-pulsar/integration-test.js';
@@ -311,5 +312,66 @@ describe('partitions', () => {
     expect(here, 'Python has come to hash as Java does: docs/interop.md says otherwise').not.toEqual(
       unrouted.map(({ partition }) => partition),
     );
+  });
+});
+
+/** Fits the class that the Java peer has. */
+const ORDERS: WireSchema = {
+  type: 'json',
+  schema: {
+    type: 'record',
+    name: 'Order',
+    fields: [
+      { name: 'id', type: ['null', 'string'], default: null },
+      { name: 'amount', type: 'int' },
+    ],
+  },
+};
+const FIRST_SCHEMA_VERSION = '0000000000000000';
+const asJson = (value: unknown) => ({ payload: Buffer.from(JSON.stringify(value)), properties: {} });
+
+describe('a topic with a schema', () => {
+  test('Java decodes JSON and text by the schema that is registered here', async ({ pulsar, java }) => {
+    const client = openClient(pulsar.serviceUrl);
+    const [jsonTopic, textTopic] = [pulsar.newTopic(), pulsar.newTopic()];
+    const orders = Array.from({ length: 5 }, (_, index) => ({ id: `order ${index}`, amount: index }));
+    for (const batching of [{}, false] as const) {
+      const publisher = await client.publisher(jsonTopic, { schema: ORDERS, batching });
+      await Promise.all(orders.map((order) => publisher.publish(asJson(order), publisher.nextSequenceId())));
+    }
+    const texts = await client.publisher(textTopic, { schema: { type: 'string' } });
+    await texts.publish({ payload: Buffer.from('größer'), properties: {} }, texts.nextSequenceId());
+
+    const read = await java.readValues(pulsar.serviceUrl, jsonTopic, 'json');
+    expect(read).toEqual([...orders, ...orders].map((value) => ({ value, schemaVersion: FIRST_SCHEMA_VERSION })));
+    const readTexts = await java.readValues(pulsar.serviceUrl, textTopic, 'string');
+    expect(readTexts).toEqual([{ value: 'größer', schemaVersion: FIRST_SCHEMA_VERSION }]);
+  });
+
+  test('JSON and text that Java writes by a schema are read here by the same', async ({ pulsar, java }) => {
+    const client = openClient(pulsar.serviceUrl);
+    const [jsonTopic, textTopic] = [pulsar.newTopic(), pulsar.newTopic()];
+    const payloads = [JSON.stringify({ id: 'a', amount: 1 }), JSON.stringify({ id: 'b', amount: 2 })];
+    await java.produce(
+      pulsar.serviceUrl,
+      jsonTopic,
+      payloads.map((value) => ({ value })),
+      { schema: 'json' },
+    );
+    await java.produce(pulsar.serviceUrl, textTopic, [{ value: '日本' }], { schema: 'string' });
+    const received: string[] = [];
+    const read = async (topic: string, schema: WireSchema, count: number): Promise<void> => {
+      const consumer = await client.subscribe({ topics: [topic], subscription: 's', schema });
+      for (let i = 0; i < count; i++) {
+        const message = await consumer.receive(AbortSignal.timeout(30_000));
+        received.push(Buffer.from(message?.payload ?? []).toString());
+      }
+    };
+    await read(jsonTopic, ORDERS, payloads.length);
+    await read(textTopic, { type: 'string' }, 1);
+
+    expect(received).toEqual([...payloads, '日本']);
+    const { type, definition = '' } = (await client.topicSchema(jsonTopic)) ?? {};
+    expect([type, definition]).toEqual(['json', expect.stringContaining('"amount"')]);
   });
 });

@@ -2,6 +2,7 @@
 // keeps every command it gets, and answers as the test says. What is not scripted is answered as a plain broker would.
 import { createServer } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
+import type { TlsOptions as TlsServerOptions } from 'node:tls';
 import type { AddressInfo, Socket } from 'node:net';
 import { FakeClock } from '../../src/testing/fake-clock.js';
 import type { Command, CommandBody, CommandName } from '../../src/transports/wire/protocol/commands.js';
@@ -38,6 +39,9 @@ export class Peer {
   }
 }
 
+/** What a TLS server has; with `requestCert` it wants a certificate of its clients as well. */
+export type ServerIdentity = Pick<TlsServerOptions, 'cert' | 'key' | 'ca' | 'requestCert'>;
+
 export class WireServer {
   readonly received: Command[] = [];
   /** What stood behind each SEND, in the order of coming: see `decodeEntry`. */
@@ -57,10 +61,7 @@ export class WireServer {
    * @param script answers instead of the plain ones; it may be changed while the server runs. @param identity makes it
    * a TLS server: certificate and key in PEM.
    */
-  static async start(
-    script: Script = {},
-    identity?: { readonly cert: string; readonly key: string },
-  ): Promise<WireServer> {
+  static async start(script: Script = {}, identity?: ServerIdentity): Promise<WireServer> {
     const sockets = new Set<Socket>();
     const accept = (socket: Socket): void => {
       sockets.add(socket);

@@ -3,6 +3,9 @@
 import type { Socket } from 'node:net';
 import { PulseworkError, isClosed, isRefusedForGood, toError } from '../../core/errors.js';
 import { VERSION } from '../../core/version.js';
+import { credentialsOf, withoutSecrets } from './authentication/credentials.js';
+import type { Credentials } from './authentication/credentials.js';
+import { socketError } from './connect-errors.js';
 import { KeepAlive } from './keep-alive.js';
 import type { Command, CommandBody, CommandName } from './protocol/commands.js';
 import { FrameReader } from './protocol/frame-reader.js';
@@ -10,13 +13,13 @@ import { decodeFrame, encodeCommand } from './protocol/frames.js';
 import { WireFormatError } from './protocol/wire-format-error.js';
 import { RequestTable } from './request-table.js';
 import { connectionLost, serverError } from './server-errors.js';
-import { advertisedHost, hostPortText } from './service-url.js';
+import { advertisedHost, hostPortText, parseServiceUrl } from './service-url.js';
 import type { HostPort } from './service-url.js';
 import { SocketWriter } from './socket-writer.js';
 import type { ResolvedWireOptions } from './wire-options.js';
 
-/** What of the protocol is spoken here: everything up to "topic migrated" (20), which is not announced. */
-const PROTOCOL_VERSION = 19;
+/** What of the protocol is spoken here: everything up to "topic migrated" (20). What 21 adds is for schemas of others. */
+const PROTOCOL_VERSION = 20;
 const CLIENT_VERSION = `pulsework-${VERSION}`;
 /** Where the broker does not tell its limit: its own default. */
 const DEFAULT_MAX_MESSAGE_BYTES = 5 * 1024 * 1024;
@@ -32,6 +35,8 @@ export interface ProducerSide {
    * @param assigned the broker that has the topic now, where the old one says so: no lookup is needed.
    */
   detached(reason: Error, assigned?: BrokerAddress): void;
+  /** The topic moved to another cluster: it is looked up there from now on. `detached` follows. */
+  migrated(cluster: readonly HostPort[]): void;
 }
 
 /** A consumer of this connection: what the broker says to it. */
@@ -43,6 +48,14 @@ export interface ConsumerSide {
   endReached(): void;
   /** As of a producer. */
   detached(reason: Error, assigned?: BrokerAddress): void;
+  migrated(cluster: readonly HostPort[]): void;
+}
+
+/** Who is told by this connection which topics of a namespace come and go. */
+export interface WatcherSide {
+  topicsChanged(update: CommandBody<'WATCH_TOPIC_UPDATE'>): void;
+  /** The connection is gone, and the watching with it. */
+  detached(reason: Error): void;
 }
 
 type BodyWithoutRequestId<N extends CommandName> = Omit<CommandBody<N>, 'requestId'>;
@@ -60,6 +73,8 @@ export interface ConnectionTarget extends BrokerAddress {
   readonly address: string;
 }
 
+export type BrokerFeatures = NonNullable<CommandBody<'CONNECTED'>['featureFlags']>;
+
 interface AssignedUrls {
   readonly assignedBrokerServiceUrl?: string | undefined;
   readonly assignedBrokerServiceUrlTls?: string | undefined;
@@ -71,6 +86,8 @@ export class Connection {
   readonly closed: Promise<Error>;
   readonly producers = new Map<number, ProducerSide>();
   readonly consumers = new Map<number, ConsumerSide>();
+  readonly watchers = new Map<number, WatcherSide>();
+  #features: BrokerFeatures = {};
   #maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES;
   readonly #options: ResolvedWireOptions;
   readonly #socket: Socket;
@@ -79,6 +96,10 @@ export class Connection {
   readonly #requests: RequestTable;
   #keepAlive: KeepAlive | undefined;
   #reason: Error | undefined;
+  /** Aborts when the connection closes. */
+  readonly #closing = new AbortController();
+  /** What the broker was told last, which its words may repeat. */
+  #secret = '';
   #resolveClosed: (reason: Error) => void = () => undefined;
   #connected: ((answer: CommandBody<'CONNECTED'>) => void) | undefined;
 
@@ -92,6 +113,9 @@ export class Connection {
     ACTIVE_CONSUMER_CHANGE: (change) => this.consumers.get(change.consumerId)?.activeChanged(change.isActive ?? false),
     CLOSE_PRODUCER: (close) => this.#closedByBroker(this.producers, close.producerId, close),
     CLOSE_CONSUMER: (close) => this.#closedByBroker(this.consumers, close.consumerId, close),
+    TOPIC_MIGRATED: (migration) => this.#migrated(migration),
+    PRODUCER_SUCCESS: (answer) => this.#producerAnswer(answer),
+    WATCH_TOPIC_UPDATE: (update) => this.watchers.get(update.watcherId)?.topicsChanged(update),
     REACHED_END_OF_TOPIC: ({ consumerId }) => this.consumers.get(consumerId)?.endReached(),
     ERROR: (error) => this.#errorAnswer(error),
   };
@@ -106,7 +130,7 @@ export class Connection {
     this.#reader = new FrameReader(DEFAULT_MAX_MESSAGE_BYTES + FRAME_MARGIN_BYTES, (frame) => this.#frame(frame));
     this.closed = new Promise((resolve) => (this.#resolveClosed = resolve));
     socket.on('data', (chunk: Buffer) => this.#received(chunk));
-    socket.on('error', (error) => this.#lost(error.message, error));
+    socket.on('error', (error) => this.#failed(socketError(`connection to ${target.address}`, error)));
     socket.on('close', () => this.#lost('the other side closed it'));
   }
 
@@ -119,6 +143,11 @@ export class Connection {
     return this.#maxMessageBytes;
   }
 
+  /** What the broker can do beyond the minimum. */
+  get features(): BrokerFeatures {
+    return this.#features;
+  }
+
   /** @throws TransportError when the broker refuses or the time is up; the connection is closed then. */
   async handshake(): Promise<void> {
     const { authentication, connectTimeoutMs, clock } = this.#options;
@@ -126,12 +155,13 @@ export class Connection {
     try {
       const connected = new Promise<CommandBody<'CONNECTED'>>((resolve) => (this.#connected = resolve));
       const credentials = authentication === undefined ? {} : await this.#credentials();
+      if (this.#reason !== undefined) throw this.#reason;
       this.send('CONNECT', {
         clientVersion: CLIENT_VERSION,
         protocolVersion: PROTOCOL_VERSION,
         ...credentials,
         proxyToBrokerUrl: this.target.proxyToBroker,
-        featureFlags: { supportsAuthRefresh: true, supportsBrokerEntryMetadata: true },
+        featureFlags: { supportsAuthRefresh: true, supportsBrokerEntryMetadata: true, supportsTopicWatchers: true },
       });
       const answer = await Promise.race([connected, this.closed]);
       if (answer instanceof Error) throw answer;
@@ -161,12 +191,18 @@ export class Connection {
   /**
    * Sends a command that the broker answers and resolves with the answer.
    * @param about what it is about, for errors, e.g. the topic. @throws TransportError from the broker's error,
-   *   CALL_TIMED_OUT, CONNECTION_LOST.
+   *   CALL_TIMED_OUT, CONNECTION_LOST. @param queued called when the broker puts the request in line: it has no time
+   *   limit any more.
    */
-  request<N extends RequestName>(name: N, body: BodyWithoutRequestId<N>, about: string): Promise<Command> {
+  request<N extends RequestName>(
+    name: N,
+    body: BodyWithoutRequestId<N>,
+    about: string,
+    queued?: () => void,
+  ): Promise<Command> {
     if (this.#reason !== undefined) return Promise.reject(passing(this.#reason));
     const requestId = this.#requests.nextId();
-    const answer = this.#requests.wait(requestId, `${name} of ${about}`, this.#options.requestTimeoutMs);
+    const answer = this.#requests.wait(requestId, `${name} of ${about}`, this.#options.requestTimeoutMs, queued);
     // The compiler does not see that a body without its request id, and one, are the body.
     this.send(name, { ...body, requestId } as unknown as CommandBody<N>);
     return answer;
@@ -187,22 +223,28 @@ export class Connection {
     this.#writer.flush();
     this.#reason = reason;
     this.#keepAlive?.stop();
+    this.#closing.abort();
     this.#socket.destroySoon();
     this.#requests.failAll(passing(reason));
-    for (const side of [...this.producers.values(), ...this.consumers.values()]) side.detached(reason);
-    this.producers.clear();
-    this.consumers.clear();
+    const { producers, consumers, watchers } = this;
+    for (const side of [...producers.values(), ...consumers.values(), ...watchers.values()]) side.detached(reason);
+    for (const sides of [producers, consumers, watchers]) sides.clear();
     this.#resolveClosed(reason);
   }
 
   #lost(what: string, cause?: unknown): void {
+    this.#failed(connectionLost(`connection to ${this.target.address}: ${what}`, cause));
+  }
+
+  #failed(reason: Error): void {
     if (this.#reason !== undefined) return;
-    this.close(connectionLost(`connection to ${this.target.address}: ${what}`, cause));
+    this.close(reason);
     this.#socket.destroy();
   }
 
   #established(answer: CommandBody<'CONNECTED'>): void {
     this.#maxMessageBytes = answer.maxMessageSize ?? DEFAULT_MAX_MESSAGE_BYTES;
+    this.#features = answer.featureFlags ?? {};
     this.#reader.maxFrameBytes = this.#maxMessageBytes + FRAME_MARGIN_BYTES;
     if ((answer.protocolVersion ?? 0) < 1) return; // Such brokers know no ping.
     const { clock, keepAliveMs } = this.#options;
@@ -210,11 +252,13 @@ export class Connection {
     this.#keepAlive = new KeepAlive(clock, keepAliveMs, () => this.send('PING', {}), dead);
   }
 
-  async #credentials(): Promise<{ authMethodName?: string; authData?: Uint8Array }> {
-    const { authentication } = this.#options;
-    if (authentication === undefined) return {};
-    const data = await authentication.data();
-    return { authMethodName: authentication.method, authData: typeof data === 'string' ? Buffer.from(data) : data };
+  /** Not waited for once the connection is closed: who supplies them may never answer. */
+  async #credentials(): Promise<Credentials> {
+    const credentials = credentialsOf(this.#options.authentication, this.#closing.signal);
+    const first = await Promise.race([credentials, this.closed]);
+    if (first instanceof Error) throw first;
+    this.#secret = Buffer.from(first.authData ?? []).toString();
+    return first;
   }
 
   #received(chunk: Buffer): void {
@@ -249,6 +293,20 @@ export class Connection {
     side?.detached(connectionLost(reason), this.#assigned(urls));
   }
 
+  #migrated({ resourceId, resourceType, ...urls }: CommandBody<'TOPIC_MIGRATED'>): void {
+    const side = (resourceType === 0 ? this.producers : this.consumers).get(resourceId);
+    const { tls } = this.#options.serviceUrl;
+    const cluster = parseServiceUrl(tls ? urls.brokerServiceUrlTls : urls.brokerServiceUrl);
+    if (typeof cluster !== 'string' && cluster.tls === tls) return side?.migrated(cluster.hosts);
+    this.#options.logger?.error(`the broker at ${this.target.address} names no usable address of the other cluster`);
+  }
+
+  /** Not ready yet: it is in line behind the producer that has the topic for itself, and a second answer will come. */
+  #producerAnswer(answer: CommandBody<'PRODUCER_SUCCESS'>): void {
+    if (answer.producerReady === false) this.#requests.queued(answer.requestId);
+    else this.#answer({ name: 'PRODUCER_SUCCESS', body: answer });
+  }
+
   #assigned({ assignedBrokerServiceUrl: plain, assignedBrokerServiceUrlTls: tls }: AssignedUrls) {
     const broker = advertisedHost({ plain, tls }, this.#options.serviceUrl.tls);
     if (broker === undefined) return undefined;
@@ -260,7 +318,10 @@ export class Connection {
   #errorAnswer({ requestId, error, message }: CommandBody<'ERROR'>): void {
     const subject = this.#requests.subjectOf(requestId);
     if (subject !== undefined) return this.#requests.fail(requestId, serverError(subject, error, message));
-    if (requestId === -1) this.close(serverError(`connection to ${this.target.address}`, error, message));
+    if (requestId !== -1) return;
+    // Of a name and a password the latter alone, too.
+    const words = withoutSecrets(message, [this.#secret, this.#secret.slice(this.#secret.indexOf(':') + 1)]);
+    this.close(serverError(`connection to ${this.target.address}`, error, words));
   }
 
   /** Answers with an `error` field of their own fail their request; lookups are read by who asked. */
@@ -275,7 +336,11 @@ export class Connection {
   }
 
   async #answerChallenge(): Promise<void> {
+    const { authentication, connectTimeoutMs, clock } = this.#options;
+    const late = (): void => this.#lost(`no fresh credentials within ${connectTimeoutMs} ms`);
+    const timer = clock.setTimer(connectTimeoutMs, late);
     try {
+      authentication?.refused?.();
       const { authMethodName, authData } = await this.#credentials();
       this.send('AUTH_RESPONSE', {
         clientVersion: CLIENT_VERSION,
@@ -284,6 +349,8 @@ export class Connection {
       });
     } catch (error) {
       this.#lost(`no fresh credentials: ${toError(error).message}`, error);
+    } finally {
+      timer.cancel();
     }
   }
 }

@@ -2,7 +2,10 @@
 // have to be loaded first; entries then wait in line, so that their order stays.
 import { toError } from '../../core/errors.js';
 import type { ReceivedMessage } from '../../core/message.js';
+import type { EntryPosition } from '../../core/message-id.js';
 import { AckSet, MAX_BATCH_SIZE } from './ack-set.js';
+import { chunkOf } from './chunk.js';
+import type { Chunk } from './chunk.js';
 import { CopiedPieces } from './copied-pieces.js';
 import { copyOf, keyOf, propertiesOf, timeOf } from './message-fields.js';
 import { decodeBatch } from './protocol/batch.js';
@@ -24,9 +27,11 @@ export type DecodedEntry =
       /** Of a batch: which are left. */
       readonly left: AckSet | undefined;
     }
+  /** A part of a message: see `decodeJoined`. */
+  | { readonly kind: 'chunk'; readonly charged: number; readonly chunk: Chunk; readonly whole: WholeEntry }
   /** Not for applications: acknowledge it, give its permits back. */
   | { readonly kind: 'marker'; readonly charged: number }
-  /** What its producer wrote, but not for this client: ciphertext, a chunk, a codec or a form that it does not know. */
+  /** What its producer wrote, but not for this client: ciphertext, a codec or a form that it does not know. */
   | { readonly kind: 'unreadable'; readonly charged: number; readonly reason: string }
   /** Not what its producer wrote. */
   | { readonly kind: 'corrupt'; readonly charged: number; readonly reason: string };
@@ -38,6 +43,8 @@ export interface EntryPlace {
   readonly redeliveryCount: number;
   readonly connection: number;
   readonly maxMessageBytes: number;
+  /** The same for one that came in chunks. */
+  readonly maxChunkedMessageBytes: number;
 }
 
 /** Decodes one entry; a promise only when its codec is not loaded yet. Never throws or rejects. */
@@ -60,14 +67,17 @@ export function decodeArrival(
   const left = size === undefined ? undefined : new AckSet(Math.max(size, 0), message.ackSet);
   const charged = left === undefined ? 1 : left.count;
   if (metadata.markerType !== undefined && inexact === undefined) return { kind: 'marker', charged };
-  const reason = inexact ?? unreadableReason(metadata);
-  if (reason !== undefined) return { kind: 'unreadable', charged, reason };
-  const whole = { entry, message, place, left, charged };
-  const codecNumber = metadata.compression ?? 0;
+  const chunk = inexact ?? unreadableReason(metadata) ?? chunkOf(entry, place.maxChunkedMessageBytes);
+  if (typeof chunk === 'string') return { kind: 'unreadable', charged, reason: chunk };
+  return decodeWithCodec({ entry, message, place, left, charged, chunk });
+}
+
+function decodeWithCodec(whole: WholeEntry): DecodedEntry | Promise<DecodedEntry> {
+  const codecNumber = whole.entry.metadata.compression ?? 0;
   if (codecNumber === 0 || loadedCodec(codecNumber) !== undefined) return decodeWhole(whole);
   return loadCodec(codecNumber).then(
     () => decodeWhole(whole),
-    (error: unknown) => ({ kind: 'unreadable', charged, reason: toError(error).message }),
+    (error: unknown) => ({ kind: 'unreadable', charged: whole.charged, reason: toError(error).message }),
   );
 }
 
@@ -81,22 +91,22 @@ function inexactReason({ messageId: { ledgerId, entryId } }: CommandBody<'MESSAG
 function unreadableReason(metadata: MessageMetadata): string | undefined {
   const [key] = metadata.encryptionKeys ?? [];
   if (key !== undefined) return `it is encrypted with the key "${key.key}", and this client has no keys`;
-  const { chunkId, numChunksFromMsg: chunks = 1 } = metadata;
-  if (chunks > 1)
-    return `it is chunk ${chunkId ?? 0} of a message in ${chunks} chunks, which this client does not join`;
   return undefined;
 }
 
-interface WholeEntry {
+/** An entry that can be read, and what arrived with it. */
+export interface WholeEntry {
   readonly entry: Entry;
   readonly message: CommandBody<'MESSAGE'>;
   readonly place: EntryPlace;
   readonly left: AckSet | undefined;
   readonly charged: number;
+  readonly chunk: Chunk | undefined;
 }
 
 function decodeWhole(whole: WholeEntry): DecodedEntry {
-  const { entry, left, charged, place } = whole;
+  const { entry, left, charged, place, chunk } = whole;
+  if (chunk !== undefined) return { kind: 'chunk', charged, chunk, whole };
   const size = entry.metadata.uncompressedSize ?? 0;
   if (size > place.maxMessageBytes) {
     return { kind: 'unreadable', charged, reason: `a payload of ${size} bytes after decompression` };
@@ -112,7 +122,37 @@ function decodeWhole(whole: WholeEntry): DecodedEntry {
   }
 }
 
-function single({ entry: { metadata }, message, place }: WholeEntry, payload: Buffer): ReceivedMessage {
+/**
+ * The message of which `whole` is a chunk: fields as that chunk has them. @param payload of all chunks, its own memory.
+ * @param askedBack redeliveries that were no failures. @returns a text when the payload cannot be decompressed.
+ */
+export function decodeJoined(
+  { entry, message, place }: WholeEntry,
+  payload: Buffer,
+  joined: { readonly first: EntryPosition; readonly last: EntryPosition; readonly askedBack: number },
+): ReceivedMessage | string {
+  const { metadata } = entry;
+  const { ledgerId, entryId, partition } = joined.last;
+  try {
+    const codec = loadedCodec(metadata.compression ?? 0);
+    const own = codec === undefined ? payload : decompress(codec, payload, metadata.uncompressedSize ?? 0);
+    return {
+      ...single({ entry, message, place }, NO_BYTES),
+      id: { ledgerId, entryId, partition, batchIndex: -1, batchSize: 0, topic: place.topic, firstChunk: joined.first },
+      payload: metadata.nullValue === true ? null : own,
+      redeliveryCount: Math.max(0, place.redeliveryCount - joined.askedBack),
+    };
+  } catch (error) {
+    if (!(error instanceof WireFormatError)) throw error;
+    return error.message;
+  }
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
+type SingleEntry = Pick<WholeEntry, 'entry' | 'message' | 'place'>;
+
+function single({ entry: { metadata }, message, place }: SingleEntry, payload: Buffer): ReceivedMessage {
   const { ledgerId, entryId } = message.messageId;
   const { partition, topic } = place;
   return {

@@ -13,6 +13,8 @@ export interface EntryOrigin {
   readonly producerId: number;
   readonly producerName: string;
   readonly publishTimeMs: number;
+  /** The broker's number of the schema that the payloads are by. */
+  readonly schemaVersion?: Uint8Array | undefined;
   readonly compression?: { readonly number: number; readonly codec: CompressionCodec } | undefined;
 }
 
@@ -26,8 +28,19 @@ export function entryOf(batch: OutgoingBatch, byKey: boolean, origin: EntryOrigi
 
 /** One message as one entry. */
 export function encodeSingle(message: EncodedMessage, sequenceId: number, origin: EntryOrigin): Buffer {
-  const { payload, compression, uncompressedSize } = compressed(message.payload ?? NO_BYTES, origin);
-  const metadata: MessageMetadata = {
+  const body = compressed(message.payload ?? NO_BYTES, origin);
+  const metadata = singleMetadata(message, sequenceId, origin, body);
+  return encodeSend({ producerId: origin.producerId, sequenceId }, metadata, body.payload);
+}
+
+/** What stands beside the payload of a message that is not in a batch. */
+export function singleMetadata(
+  message: EncodedMessage,
+  sequenceId: number,
+  origin: EntryOrigin,
+  { compression, uncompressedSize }: CompressedPayload,
+): MessageMetadata {
+  return {
     producerName: origin.producerName,
     sequenceId,
     publishTime: origin.publishTimeMs,
@@ -38,8 +51,8 @@ export function encodeSingle(message: EncodedMessage, sequenceId: number, origin
     nullValue: message.payload === null ? true : undefined,
     compression,
     uncompressedSize,
+    schemaVersion: origin.schemaVersion,
   };
-  return encodeSend({ producerId: origin.producerId, sequenceId }, metadata, payload);
 }
 
 /**
@@ -50,7 +63,7 @@ export function encodeBatch(batch: OutgoingBatch, byKey: boolean, origin: EntryO
   const { payload, compression, uncompressedSize } = compressed(batch.payload(), origin);
   const sequenceId = batchSequenceId(batch, byKey);
   const highestSequenceId = byKey ? undefined : batch.highestId;
-  const { producerId, producerName, publishTimeMs } = origin;
+  const { producerId, producerName, publishTimeMs, schemaVersion } = origin;
   const metadata: MessageMetadata = {
     producerName,
     sequenceId,
@@ -58,6 +71,7 @@ export function encodeBatch(batch: OutgoingBatch, byKey: boolean, origin: EntryO
     ...keyFields(batch.first),
     compression,
     uncompressedSize,
+    schemaVersion,
     numMessagesInBatch: batch.size,
     highestSequenceId,
   };
@@ -69,11 +83,15 @@ export function batchSequenceId({ lowestId, highestId }: OutgoingBatch, byKey: b
   return byKey ? highestId : lowestId;
 }
 
+/** A payload as it is sent, and what says how to read it. */
+export interface CompressedPayload {
+  readonly payload: Uint8Array;
+  readonly compression?: number;
+  readonly uncompressedSize?: number;
+}
+
 /** The payload of an entry; compression that does not make it smaller would only cost those who read it. */
-function compressed(
-  payload: Uint8Array,
-  { compression }: EntryOrigin,
-): { payload: Uint8Array; compression?: number; uncompressedSize?: number } {
+export function compressed(payload: Uint8Array, { compression }: EntryOrigin): CompressedPayload {
   if (compression === undefined || payload.length === 0) return { payload };
   const smaller = compression.codec.compress(payload);
   if (smaller.length >= payload.length) return { payload };

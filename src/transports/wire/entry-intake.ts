@@ -2,8 +2,14 @@
 // that cannot be handed on goes without a line in the log.
 import type { ReceivedMessage } from '../../core/message.js';
 import type { EntryPosition } from '../../core/message-id.js';
+import type { Clock } from '../../ports/clock.js';
 import type { Logger } from '../../ports/logger.js';
-import type { BatchAcks } from './batch-acks.js';
+import type { ChunkLimits } from './chunk.js';
+import { ChunkJoiner } from './chunk-joiner.js';
+import type { ChunkVerdict } from './chunk-joiner.js';
+import { ChunkedMessage } from './chunked-acks.js';
+import type { EntryAcks } from './entry-acks.js';
+import { decodeJoined } from './entry-decoder.js';
 import type { DecodedEntry } from './entry-decoder.js';
 import { VALIDATION_ERRORS } from './protocol/frames.js';
 import { SuspectEntries } from './suspect-entries.js';
@@ -11,24 +17,44 @@ import { SuspectEntries } from './suspect-entries.js';
 export type Verdict =
   | { readonly kind: 'hand-on'; readonly messages: readonly ReceivedMessage[] }
   /** Acknowledge it; with the reason where it is one that brokers know. */
-  | { readonly kind: 'get-rid'; readonly validationError: number | undefined }
-  | { readonly kind: 'ask-back' }
-  /** Neither delivered nor acknowledged: another consumer, or a later version of this one, may read it. */
+  | { readonly kind: 'get-rid'; readonly entries: readonly EntryPosition[]; readonly validationError?: number }
+  | { readonly kind: 'ask-back'; readonly entries: readonly EntryPosition[] }
+  /** Neither delivered nor acknowledged: it is kept here, or another consumer, or a later version of this one, may read it. */
   | { readonly kind: 'leave' };
 
-const GET_RID: Verdict = { kind: 'get-rid', validationError: undefined };
+const LEAVE: Verdict = { kind: 'leave' };
+
+export interface EntryIntakeParts {
+  readonly topic: string;
+  readonly acks: EntryAcks;
+  readonly chunkLimits: ChunkLimits;
+  readonly clock: Clock;
+  readonly logger: Logger | undefined;
+  /** Whether the broker may send more now. */
+  readonly mayArrive: () => boolean;
+  /** Carries out what turned out later than with an arrival. */
+  readonly judged: (verdict: Verdict) => void;
+}
 
 export class EntryIntake {
-  readonly #topic: string;
-  readonly #batchAcks: BatchAcks;
-  readonly #logger: Logger | undefined;
+  readonly #parts: EntryIntakeParts;
+  readonly #chunks: ChunkJoiner;
   readonly #suspects = new SuspectEntries();
   #unreadable = 0;
 
-  constructor(topic: string, batchAcks: BatchAcks, logger: Logger | undefined) {
-    this.#topic = topic;
-    this.#batchAcks = batchAcks;
-    this.#logger = logger;
+  constructor(parts: EntryIntakeParts) {
+    this.#parts = parts;
+    const { chunkLimits: limits, acks, clock, mayArrive, judged } = parts;
+    this.#chunks = new ChunkJoiner({
+      ...{ limits, acks: acks.chunked, clock, mayArrive },
+      gaveUp: ([first], reason) => (first === undefined ? undefined : this.#tellUnreadable(first, reason)),
+      needless: (entries) => judged({ kind: 'get-rid', entries }),
+    });
+  }
+
+  /** Messages of which a part is here: all of it comes again, or goes to another consumer. */
+  forgetIncomplete(): void {
+    this.#chunks.reset();
   }
 
   /** The broker's count without the redeliveries that were asked for because of a checksum. */
@@ -41,10 +67,12 @@ export class EntryIntake {
       case 'messages':
         return this.#handOn(position, entry);
       case 'marker':
-        return GET_RID;
+        return { kind: 'get-rid', entries: [position] };
+      case 'chunk':
+        return this.#join(position, entry);
       case 'unreadable':
         this.#tellUnreadable(position, entry.reason);
-        return { kind: 'leave' };
+        return LEAVE;
       case 'corrupt':
         return this.#corrupt(position, entry.reason);
     }
@@ -52,18 +80,52 @@ export class EntryIntake {
 
   #handOn(position: EntryPosition, entry: Extract<DecodedEntry, { kind: 'messages' }>): Verdict {
     if (entry.left === undefined) return { kind: 'hand-on', messages: entry.messages };
-    const left = this.#batchAcks.arrived(position, entry.left);
+    const left = this.#parts.acks.batches.arrived(position, entry.left);
     // All of it was acknowledged here, or compacted away: the broker has to hear of it (again), or it stays for ever.
-    if (left.isEmpty) return GET_RID;
+    if (left.isEmpty) return { kind: 'get-rid', entries: [position] };
     if (left === entry.left) return { kind: 'hand-on', messages: entry.messages };
     return { kind: 'hand-on', messages: entry.messages.filter(({ id }) => left.has(id.batchIndex)) };
+  }
+
+  #join(position: EntryPosition, entry: Extract<DecodedEntry, { kind: 'chunk' }>): Verdict {
+    const verdict = this.#chunks.add(position, entry.chunk, entry.whole.entry.payload);
+    switch (verdict.kind) {
+      case 'kept':
+        return LEAVE;
+      case 'needless':
+        return { kind: 'get-rid', entries: [position] };
+      case 'ask-back':
+        return verdict;
+      case 'joined':
+        return this.#handOnJoined(position, entry, verdict);
+      case 'unreadable':
+        this.#tellUnreadable(position, verdict.reason);
+        return LEAVE;
+    }
+  }
+
+  #handOnJoined(
+    position: EntryPosition,
+    { whole, chunk }: Extract<DecodedEntry, { kind: 'chunk' }>,
+    { message: joined, askedBack }: Extract<ChunkVerdict, { kind: 'joined' }>,
+  ): Verdict {
+    const { first, last, entries, payload } = joined;
+    const message = decodeJoined(whole, payload, { first, last, askedBack });
+    if (typeof message === 'string') {
+      this.#tellUnreadable(position, message);
+      return LEAVE;
+    }
+    const { key, publishTimeMs } = chunk;
+    this.#parts.acks.chunked.joined(new ChunkedMessage({ key, publishTimeMs, first, last }, entries));
+    return { kind: 'hand-on', messages: [message] };
   }
 
   #corrupt(position: EntryPosition, reason: string): Verdict {
     const again = this.#suspects.arrivedCorrupt(position);
     const what = again ? 'is asked for again' : 'is dropped for good';
-    this.#logger?.error(`${this.#name(position)} is corrupt and ${what}: ${reason}`);
-    return again ? { kind: 'ask-back' } : { kind: 'get-rid', validationError: VALIDATION_ERRORS.checksum };
+    this.#parts.logger?.error(`${this.#name(position)} is corrupt and ${what}: ${reason}`);
+    if (again) return { kind: 'ask-back', entries: [position] };
+    return { kind: 'get-rid', entries: [position], validationError: VALIDATION_ERRORS.checksum };
   }
 
   /** A topic full of them must not fill the log: the 1st, the 10th, the 100th and so on are told. */
@@ -71,10 +133,10 @@ export class EntryIntake {
     this.#unreadable += 1;
     if (!/^10*$/.test(String(this.#unreadable))) return;
     const count = `${this.#unreadable} so far`;
-    this.#logger?.error(`${this.#name(position)} cannot be read and stays unacknowledged (${count}): ${reason}`);
+    this.#parts.logger?.error(`${this.#name(position)} cannot be read and stays unacknowledged (${count}): ${reason}`);
   }
 
   #name({ ledgerId, entryId }: EntryPosition): string {
-    return `entry ${ledgerId}:${entryId} of ${this.#topic}`;
+    return `entry ${ledgerId}:${entryId} of ${this.#parts.topic}`;
   }
 }

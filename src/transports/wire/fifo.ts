@@ -36,6 +36,12 @@ export class Fifo<T> {
     return at < 0 ? undefined : this.#items.splice(at, 1)[0];
   }
 
+  /** Removes all that match. */
+  removeAll(matches: (item: T) => boolean): void {
+    this.#cut();
+    this.#items = this.#items.filter((item) => !matches(item));
+  }
+
   some(matches: (item: T) => boolean): boolean {
     return this.#items.findIndex((item, at) => at >= this.#head && matches(item)) >= 0;
   }

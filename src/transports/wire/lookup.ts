@@ -32,31 +32,43 @@ export class Lookup {
 
   /**
    * 0 for a topic without partitions. What fails for a passing reason is repeated until `operationTimeoutMs` is over.
-   * @throws TransportError TOPIC_NOT_FOUND, CONNECTION_LOST, ...
+   * The broker may make a topic that does not exist. @throws TransportError TOPIC_NOT_FOUND, CONNECTION_LOST, ...
    */
   partitions(topic: string): Promise<number> {
-    return repeatPassing(() => this.#limit.run(() => this.#askPartitions(topic)), this.#options);
+    return repeatPassing(() => this.#limit.run(() => this.#askPartitions(topic, true)), this.#options);
   }
 
-  /** A connection to the broker that serves `topic` now. @throws TransportError */
-  connectionFor(topic: string): Promise<Connection> {
-    const known = this.#underWay.get(topic);
+  /** The same, asked once, of a topic that is not to be made again where it was deleted. @throws TransportError */
+  partitionsNow(topic: string): Promise<number> {
+    return this.#limit.run(() => this.#askPartitions(topic, false));
+  }
+
+  /**
+   * A connection to the broker that serves `topic` now. @param cluster the hosts to ask, where the topic moved to another
+   * cluster. @throws TransportError
+   */
+  connectionFor(topic: string, cluster?: readonly HostPort[]): Promise<Connection> {
+    const key = [topic, ...(cluster ?? []).map(hostPortText)].join(' ');
+    const known = this.#underWay.get(key);
     if (known !== undefined) return known;
-    const lookup = this.#limit.run(() => this.#find(topic)).finally(() => this.#underWay.delete(topic));
-    this.#underWay.set(topic, lookup);
+    const lookup = this.#limit.run(() => this.#find(topic, cluster)).finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, lookup);
     return lookup;
   }
 
-  async #askPartitions(topic: string): Promise<number> {
+  async #askPartitions(topic: string, create: boolean): Promise<number> {
     const connection = await this.#pool.toService();
-    const answer = await connection.request('PARTITIONED_METADATA', { topic }, topic);
+    // Brokers that do not know the field would take it for a wish to create.
+    const only = !create && connection.features.supportsGetPartitionedMetadataWithoutAutoCreation === true;
+    const body = only ? { topic, metadataAutoCreationEnabled: false } : { topic };
+    const answer = await connection.request('PARTITIONED_METADATA', body, topic);
     if (answer.name !== 'PARTITIONED_METADATA_RESPONSE') throw unexpected(topic, answer.name);
     if (answer.body.response === 1) throw serverError(`partitions of ${topic}`, 0, answer.body.message);
     return answer.body.partitions ?? 0;
   }
 
-  async #find(topic: string): Promise<Connection> {
-    let asked: Connection = await this.#pool.toService();
+  async #find(topic: string, cluster: readonly HostPort[] | undefined): Promise<Connection> {
+    let asked: Connection = await (cluster === undefined ? this.#pool.toService() : this.#toOneOf(cluster));
     let authoritative = false;
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
       const { listenerName } = this.#options;
@@ -72,6 +84,19 @@ export class Lookup {
     }
     const text = `LOOKUP of ${topic}: more than ${MAX_REDIRECTS} redirects`;
     throw new TransportError('CONNECTION_LOST', text, { retriable: true });
+  }
+
+  /** @throws TransportError of the last host tried. */
+  async #toOneOf(hosts: readonly HostPort[]): Promise<Connection> {
+    let failure: unknown;
+    for (const host of hosts) {
+      try {
+        return await this.#pool.to(host);
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw failure;
   }
 
   #brokerOf(topic: string, { brokerServiceUrl, brokerServiceUrlTls }: CommandBody<'LOOKUP_RESPONSE'>): HostPort {

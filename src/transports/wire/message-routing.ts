@@ -13,11 +13,12 @@ export interface Partition {
 export class MessageRouting<P extends Partition> {
   readonly #partitions: readonly P[];
   readonly #options: Pick<ResolvedPublisherOptions, 'routing' | 'keyHash'>;
-  /** Where messages without a key go now, and what it had sent when they began to. */
-  #current: number;
+  readonly #random: () => number;
+  /** Where messages without a key go now, -1 before the first; and what it had sent when they began to. */
+  #current = -1;
   #sentBefore = -1;
 
-  /** @param random a number in [0, 1): where messages without a key begin. */
+  /** @param partitions may grow. @param random a number in [0, 1): where messages without a key begin. */
   constructor(
     partitions: readonly P[],
     options: Pick<ResolvedPublisherOptions, 'routing' | 'keyHash'>,
@@ -25,7 +26,7 @@ export class MessageRouting<P extends Partition> {
   ) {
     this.#partitions = partitions;
     this.#options = options;
-    this.#current = Math.floor(random() * partitions.length);
+    this.#random = random;
   }
 
   /** @throws PulseworkError CONFIGURATION_INVALID when an own rule names no partition. */
@@ -46,6 +47,7 @@ export class MessageRouting<P extends Partition> {
       const text = keyText(message.key);
       return (keyHash === 'java' ? javaStringHash(text) : murmur3(text)) % this.#partitions.length;
     }
+    if (this.#current < 0) this.#current = Math.floor(this.#random() * this.#partitions.length);
     return routing === 'single' ? this.#current : this.#inTurn();
   }
 

@@ -1,8 +1,8 @@
 // Acknowledgements on their way: those of one turn of the event loop travel in one command, and each caller learns
 // whether the broker has them. When the consumer is detached nobody answers any more, so all of them fail at once.
 import type { Clock } from '../../ports/clock.js';
-import { idDataOf } from './batch-acks.js';
-import type { AckItem } from './batch-acks.js';
+import { idDataOfAll, idsIn } from './entry-acks.js';
+import type { AckItem } from './entry-acks.js';
 import type { MessageIdData } from './protocol/message-metadata.js';
 
 /** As many ids as other clients put into one command. */
@@ -13,6 +13,8 @@ export type AckType = 'individual' | 'cumulative';
 interface Group {
   /** A set: of a batch, however many of its messages are acknowledged in one turn, one id goes out. */
   readonly items: Set<AckItem>;
+  /** What messages in chunks name beyond one id each, about. */
+  furtherIds: number;
   readonly settled: Promise<void>;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
@@ -44,7 +46,8 @@ export class PendingAcks {
   add(item: AckItem): Promise<void> {
     const group = this.#open ?? this.#begin();
     group.items.add(item);
-    if (group.items.size >= MAX_IDS) this.flush();
+    group.furtherIds += idsIn(item) - 1;
+    if (group.items.size + group.furtherIds >= MAX_IDS) this.flush();
     return group.settled;
   }
 
@@ -83,7 +86,7 @@ export class PendingAcks {
 
   #dispatch(group: Group, type: AckType): void {
     this.#sent.add(group);
-    void this.#send(type, Array.from(group.items, idDataOf))
+    void this.#send(type, idDataOfAll(group.items))
       .then(() => this.#confirmed(group.items))
       .then(group.resolve, group.reject)
       .finally(() => this.#sent.delete(group));
@@ -97,5 +100,5 @@ function newGroup(): Group {
     resolve = onResolve;
     reject = onReject;
   });
-  return { items: new Set(), settled, resolve, reject };
+  return { items: new Set(), furtherIds: 0, settled, resolve, reject };
 }

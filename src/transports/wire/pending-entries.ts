@@ -1,15 +1,19 @@
 // Entries that were sent and have no receipt yet, in the order of sending. Receipts come in that order, so only the
 // oldest entry can be completed: a receipt for a later one says that something was lost.
 import { Fifo } from './fifo.js';
+import type { OutgoingChunk } from './outgoing-chunks.js';
 import type { PendingReceipts } from './pending-receipts.js';
 
-/** One frame: a single message, or a batch. */
+/** One frame: a single message, a batch, or a chunk of a message. */
 export interface PendingEntry {
   /** What the receipt will name. */
   readonly sequenceId: number;
   /** Sent again as it is after a reconnect: a batch that is cut differently loses messages under deduplication. */
   readonly frame: Buffer;
+  /** Of all messages in it; those of a message in chunks are the same for each of its entries. */
   readonly receipts: PendingReceipts;
+  /** The chunks of a message follow each other, with one sequence id. */
+  readonly chunk?: OutgoingChunk;
   /** Its sequence id was sent more than once: a receipt of it does not say that no socket reads this frame any more. */
   sentBefore: boolean;
 }
@@ -19,6 +23,11 @@ export type ReceiptVerdict =
   | 'late'
   /** Receipts are missing before this one: only sending everything again helps. */
   | 'gap';
+
+/** Of a message in chunks its last one. */
+export function isEndOfMessage({ chunk }: PendingEntry): boolean {
+  return chunk === undefined || chunk.of.isLast(chunk.index);
+}
 
 export class PendingEntries {
   readonly #entries = new Fifo<PendingEntry>();
@@ -46,10 +55,30 @@ export class PendingEntries {
     return completed;
   }
 
-  remove(sequenceId: number): PendingEntry | undefined {
-    const removed = this.#entries.remove((entry) => entry.sequenceId === sequenceId);
+  /** Takes out the entry that the broker had before. Of a message in chunks it knows, and tells, the last one only. */
+  repeated(sequenceId: number): PendingEntry | undefined {
+    const removed = this.#entries.remove((entry) => entry.sequenceId === sequenceId && isEndOfMessage(entry));
     this.#tellEmpty();
     return removed;
+  }
+
+  /** Takes out what the broker refused: a message in chunks with all that is left of them. */
+  refused(sequenceId: number): PendingEntry | undefined {
+    const removed = this.#entries.remove((entry) => entry.sequenceId === sequenceId);
+    if (removed?.chunk !== undefined) this.removeChunks(removed.receipts);
+    this.#tellEmpty();
+    return removed;
+  }
+
+  /** What is left of a message in chunks that failed. */
+  removeChunks(receipts: PendingReceipts): void {
+    this.#entries.removeAll((entry) => entry.receipts === receipts);
+    this.#tellEmpty();
+  }
+
+  /** Those with that sequence id: more than one only of a message in chunks, or when it was published twice. */
+  withId(sequenceId: number): PendingEntry[] {
+    return this.toArray().filter((entry) => entry.sequenceId === sequenceId);
   }
 
   toArray(): PendingEntry[] {

@@ -1,13 +1,15 @@
 // The promises of messages that share one entry: stored together, or failed together. Tens of thousands wait at a time
 // and the garbage collector walks over all of them, so all wait for one promise of their entry: each is what `then` made
 // of it, and nothing is kept for a message but that.
-import type { MessageId } from '../../core/message-id.js';
+import type { EntryPosition, MessageId } from '../../core/message-id.js';
 
 export interface EntryPlace {
   readonly ledgerId: number;
   readonly entryId: number;
   readonly partition: number;
   readonly topic: string;
+  /** Of a message in chunks, whose last one is here. */
+  readonly firstChunk?: EntryPosition;
 }
 
 /** What became of the message at a place in its entry. */
@@ -40,8 +42,10 @@ export class PendingReceipts {
     return this.#outcome.then(this.#next);
   }
 
-  stored({ ledgerId, entryId, partition, topic }: EntryPlace): void {
+  stored(place: EntryPlace): void {
+    const { ledgerId, entryId, partition, topic } = place;
     const batchSize = this.count === 1 ? 0 : this.count;
+    if (place.firstChunk !== undefined) return this.#settle(() => ({ ...place, batchIndex: -1, batchSize: 0 }));
     this.#settle((index) => {
       return { ledgerId, entryId, partition, batchIndex: batchSize === 0 ? -1 : index, batchSize, topic };
     });

@@ -10,6 +10,11 @@ export class Permits {
   /** Messages that arrived and were not handed on yet. */
   #queued = 0;
 
+  /** Whether the broker may send something now. */
+  get areLeft(): boolean {
+    return this.#atBroker > 0;
+  }
+
   /** A new registration begins without permits, whatever the old one had. */
   reset(): void {
     this.#atBroker = 0;

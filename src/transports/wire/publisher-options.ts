@@ -2,8 +2,12 @@
 import { ConfigurationError } from '../../core/errors.js';
 import type { EncodedMessage } from '../../core/message.js';
 import { OptionChecker, seconds } from '../../core/options.js';
+import { checkShownProperties, checkUpdateMs, shownProperties, updateMs } from './attachment-options.js';
 import { COMPRESSION_NUMBERS } from './protocol/message-metadata.js';
-import type { Compression } from './protocol/message-metadata.js';
+import type { Compression, KeyValue } from './protocol/message-metadata.js';
+import type { SchemaData } from './protocol/schema-commands.js';
+import { checkSchema, schemaData } from './topic-schema.js';
+import type { WireSchema } from './topic-schema.js';
 
 /** Messages that are published close together travel as one entry, with one receipt for all of them. */
 export interface BatchingOptions {
@@ -23,9 +27,41 @@ export interface BatchingOptions {
 /** The partition for a message, 0 to `partitions` - 1. */
 export type Routing = (message: EncodedMessage, partitions: number) => number;
 
+/**
+ * Who may publish to a topic beside this publisher. `shared`: all that share. `exclusive`: nobody; refused with
+ * PRODUCER_FENCED while there are others. `wait-for-exclusive`: the same, but it waits until it is alone.
+ * `exclusive-with-fencing`: at once; those that were there are shut out for good (PRODUCER_FENCED).
+ */
+export type AccessMode = 'shared' | 'exclusive' | 'wait-for-exclusive' | 'exclusive-with-fencing';
+
+export const ACCESS_MODE_NUMBERS: Readonly<Record<AccessMode, number>> = {
+  shared: 0,
+  exclusive: 1,
+  'wait-for-exclusive': 2,
+  'exclusive-with-fencing': 3,
+};
+
 export interface WirePublisherOptions {
   /** Unique on the topic. Brokers that deduplicate know a producer by it. @default the broker makes one */
   readonly producerName?: string | undefined;
+  /**
+   * With `wait-for-exclusive`, `publisher()` resolves when its turn has come, however long that takes; closing the client
+   * ends the wait. On a partitioned topic the partitions are taken one after the other. @default 'shared'
+   */
+  readonly accessMode?: AccessMode | undefined;
+  /** What the broker shows beside the producer, e.g. the version of the service. @default none */
+  readonly properties?: Readonly<Record<string, string>> | undefined;
+  /**
+   * How often a partitioned topic is asked for new partitions, in milliseconds; 0 or false: never. The partition of a key is its
+   * hash modulo the number of partitions: once there are more, a key may go to another one than before, and its order
+   * holds on each side of that moment, not across it. @default 60 seconds, as Java's client
+   */
+  readonly partitionsUpdateMs?: number | false | undefined;
+  /**
+   * What payloads are. The broker keeps it for the topic and refuses one that does not fit what it has, with
+   * SCHEMA_INCOMPATIBLE; messages carry its version. Payloads are not touched. @default bytes
+   */
+  readonly schema?: WireSchema | undefined;
   /**
    * A subscription that the broker creates at the earliest message before it confirms this producer, where the topic has
    * none of that name (D-19). Refused with NOT_ALLOWED where brokers may not create subscriptions. @default none
@@ -33,6 +69,18 @@ export interface WirePublisherOptions {
   readonly initialSubscription?: string | undefined;
   /** `false` sends each message by itself. @default batches with the limits above */
   readonly batching?: BatchingOptions | false | undefined;
+  /**
+   * Cuts a message that is larger than the broker takes for one entry (5 MiB by default) into chunks, which consumers join
+   * again. Needs `batching: false` and a persistent topic. The receipt is that of the last chunk. A chunk that fails, or a
+   * send timeout for the whole, fails the message; chunks that are stored then stay on the topic, and consumers skip them
+   * once the message is published again. At most 2 GiB, and consumers have limits of their own. @default false
+   */
+  readonly chunking?: boolean | undefined;
+  /**
+   * Payload bytes in one chunk, at least 1,024. @default what the broker takes, less the properties and 10 KiB: storage adds
+   * to each entry
+   */
+  readonly maxChunkBytes?: number | undefined;
   /** Of payloads, a batch as a whole. What it does not make smaller is sent as it is. @default 'none' */
   readonly compression?: Compression | undefined;
   /**
@@ -62,6 +110,7 @@ export const DEFAULT_WIRE_PUBLISHER = {
   sendTimeoutMs: seconds(30),
   routing: 'round-robin',
   keyHash: 'java',
+  accessMode: 'shared',
 } as const;
 
 export interface ResolvedBatching {
@@ -75,22 +124,34 @@ export interface ResolvedPublisherOptions {
   readonly producerName: string | undefined;
   readonly initialSubscription: string | undefined;
   readonly batching: ResolvedBatching | undefined;
+  /** `Infinity` for as much as fits; undefined without chunking. */
+  readonly maxChunkBytes: number | undefined;
   readonly compression: Compression;
   readonly maxPendingMessages: number;
   readonly sendTimeoutMs: number;
   readonly routing: 'round-robin' | 'single' | Routing;
   readonly keyHash: 'java' | 'murmur3';
+  readonly accessMode: AccessMode;
+  readonly properties: readonly KeyValue[] | undefined;
+  readonly schema: SchemaData | undefined;
+  readonly partitionsUpdateMs: number;
 }
 
 const KNOWN: readonly (keyof WirePublisherOptions)[] = [
   'producerName',
   'initialSubscription',
   'batching',
+  'chunking',
+  'maxChunkBytes',
   'compression',
   'maxPendingMessages',
   'sendTimeoutMs',
   'routing',
   'keyHash',
+  'accessMode',
+  'properties',
+  'partitionsUpdateMs',
+  'schema',
 ];
 const KNOWN_OF_BATCHING: readonly (keyof BatchingOptions)[] = ['maxMessages', 'maxBytes', 'maxDelayMs', 'byKey'];
 
@@ -107,18 +168,46 @@ export function resolvePublisherOptions(topic: string, options: WirePublisherOpt
   check.durationMs('sendTimeoutMs', options.sendTimeoutMs, { minMs: 1, infinite: true });
   if (typeof options.routing !== 'function') check.oneOf('routing', options.routing, ['round-robin', 'single']);
   check.oneOf('keyHash', options.keyHash, ['java', 'murmur3']);
+  check.oneOf('accessMode', options.accessMode, Object.keys(ACCESS_MODE_NUMBERS));
+  checkShownProperties(options.properties, check);
+  checkSchema(options.schema, check);
+  checkUpdateMs('partitionsUpdateMs', options.partitionsUpdateMs, check);
   if (options.batching !== false) checkBatching(options.batching, check);
+  checkChunking(topic, options, check);
   check.throwIfAny();
   return {
     producerName: options.producerName,
     initialSubscription: options.initialSubscription,
     batching: options.batching === false ? undefined : resolvedBatching(options.batching ?? {}),
+    maxChunkBytes: options.chunking === true ? (options.maxChunkBytes ?? Infinity) : undefined,
     compression: options.compression ?? DEFAULT_WIRE_PUBLISHER.compression,
     maxPendingMessages: options.maxPendingMessages ?? DEFAULT_WIRE_PUBLISHER.maxPendingMessages,
     sendTimeoutMs: options.sendTimeoutMs ?? DEFAULT_WIRE_PUBLISHER.sendTimeoutMs,
     routing: options.routing ?? DEFAULT_WIRE_PUBLISHER.routing,
     keyHash: options.keyHash ?? DEFAULT_WIRE_PUBLISHER.keyHash,
+    accessMode: options.accessMode ?? DEFAULT_WIRE_PUBLISHER.accessMode,
+    properties: shownProperties(options.properties),
+    schema: schemaData(options.schema),
+    partitionsUpdateMs: updateMs(options.partitionsUpdateMs),
   };
+}
+
+/** Smaller ones would be more metadata than payload. */
+const MIN_CHUNK_BYTES = 1_024;
+
+function checkChunking(topic: string, options: WirePublisherOptions, check: OptionChecker): void {
+  const { chunking, maxChunkBytes, batching } = options;
+  check.boolean('chunking', chunking);
+  check.positiveInteger('maxChunkBytes', maxChunkBytes);
+  if (maxChunkBytes !== undefined && maxChunkBytes < MIN_CHUNK_BYTES) {
+    check.problem(`"maxChunkBytes" must be at least ${MIN_CHUNK_BYTES}, got ${maxChunkBytes}`);
+  }
+  if (maxChunkBytes !== undefined && chunking !== true) check.problem('"maxChunkBytes" needs "chunking: true"');
+  if (chunking !== true) return;
+  if (batching !== false) check.problem('"chunking" needs "batching: false": a chunk is never part of a batch');
+  if (topic.startsWith('non-persistent:')) {
+    check.problem('"chunking" needs a persistent topic: elsewhere chunks get lost one by one');
+  }
 }
 
 function checkBatching(batching: unknown, check: OptionChecker): void {

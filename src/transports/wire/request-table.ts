@@ -9,6 +9,7 @@ interface Waiting {
   readonly resolve: (answer: Command) => void;
   readonly reject: (error: Error) => void;
   readonly timer: Timer;
+  readonly queued: (() => void) | undefined;
 }
 
 export class RequestTable {
@@ -25,20 +26,30 @@ export class RequestTable {
     return this.#lastId;
   }
 
-  /** @param subject names the request in errors. @throws TransportError CALL_TIMED_OUT, or what `failAll` is given. */
-  wait(id: number, subject: string, timeoutMs: number): Promise<Command> {
+  /**
+   * @param subject names the request in errors. @param queued see `queued`.
+   * @throws TransportError CALL_TIMED_OUT, or what `failAll` is given.
+   */
+  wait(id: number, subject: string, timeoutMs: number, queued?: () => void): Promise<Command> {
     return new Promise((resolve, reject) => {
       const timer = this.#clock.setTimer(timeoutMs, () => {
         const text = `${subject}: no answer within ${timeoutMs} ms; whether it happened is unknown`;
         this.fail(id, new TransportError('CALL_TIMED_OUT', text, { retriable: true }));
       });
-      this.#waiting.set(id, { subject, resolve, reject, timer });
+      this.#waiting.set(id, { subject, resolve, reject, timer, queued });
     });
   }
 
   /** What a waiting request is called; undefined when nobody waits (any more). */
   subjectOf(id: number): string | undefined {
     return this.#waiting.get(id)?.subject;
+  }
+
+  /** The broker has it and answers when its turn comes, whenever that is: no time limit any more. */
+  queued(id: number): void {
+    const waiting = this.#waiting.get(id);
+    waiting?.timer.cancel();
+    waiting?.queued?.();
   }
 
   answer(id: number, answer: Command): void {

@@ -7,14 +7,15 @@ import type { MessageIdData } from './protocol/message-metadata.js';
 export type SeekTarget = MessageId | Date | 'earliest' | 'latest';
 
 /** Positions that stand for the ends of a topic. */
-const EARLIEST: MessageIdData = { ledgerId: -1, entryId: -1 };
-const LATEST: MessageIdData = { ledgerId: Infinity, entryId: Infinity };
+export const EARLIEST: MessageIdData = { ledgerId: -1, entryId: -1 };
+export const LATEST: MessageIdData = { ledgerId: Infinity, entryId: Infinity };
 
 export function seekPosition(to: SeekTarget): Pick<CommandBody<'SEEK'>, 'messageId' | 'messagePublishTime'> {
   if (to instanceof Date) return { messagePublishTime: to.getTime() };
   if (to === 'earliest') return { messageId: EARLIEST };
   if (to === 'latest') return { messageId: LATEST };
-  const { ledgerId, entryId, batchIndex, batchSize } = to;
+  const { batchIndex, batchSize, firstChunk } = to;
+  const { ledgerId, entryId } = firstChunk ?? to;
   if (batchIndex < 1 || batchSize < 1) return { messageId: { ledgerId, entryId } };
   const wanted = new AckSet(batchSize);
   wanted.clearThrough(batchIndex - 1);

@@ -41,7 +41,13 @@ const MEANINGS: readonly Meaning[] = [
   final('ProducerFenced', 'PRODUCER_FENCED'),
 ];
 
-export const SERVER_ERROR = { quotaExceeded: 8, checksum: 9, topicTerminated: 15, notAllowed: 22 } as const;
+export const SERVER_ERROR = {
+  quotaExceeded: 8,
+  checksum: 9,
+  topicNotFound: 11,
+  topicTerminated: 15,
+  notAllowed: 22,
+} as const;
 
 /** @param subject what was asked, e.g. `SUBSCRIBE of "persistent://…"`. Numbers that are not known can be tried again. */
 export function serverError(subject: string, number: number, message: string | undefined): TransportError {

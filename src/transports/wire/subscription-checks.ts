@@ -3,23 +3,33 @@ import { OptionChecker } from '../../core/options.js';
 import { checkSubscriptionFields } from '../../core/subscription-spec.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 
+const NOTHING = {
+  subscription: undefined,
+  type: undefined,
+  initialPosition: undefined,
+  prefetch: undefined,
+  consumerName: undefined,
+};
 const KNOWN = ['topics', 'subscription', 'type', 'initialPosition', 'prefetch', 'consumerName'];
 
 /** Options of an owner beside those of the specification: their names and their check. */
 export interface FurtherOptions {
   readonly names: readonly string[];
   readonly check: (check: OptionChecker) => void;
+  /** Whether topics must be named. @default true */
+  readonly hasTopics?: boolean | undefined;
 }
 
 /** @throws ConfigurationError with every problem. */
 export function checkSubscriptionSpec(
-  spec: { readonly [K in keyof SubscriptionSpec]: unknown },
+  spec: { readonly [K in keyof SubscriptionSpec]?: unknown },
   further?: FurtherOptions,
 ): void {
   const check = new OptionChecker('subscribe');
   if (check.object('spec', spec)) {
     check.unknownOptions(spec, [...KNOWN, ...(further?.names ?? [])]);
-    checkSubscriptionFields(spec, check);
+    const topics = spec.topics === undefined && further?.hasTopics === false ? ['by pattern'] : spec.topics;
+    checkSubscriptionFields({ ...NOTHING, ...spec, topics }, check);
   }
   further?.check(check);
   check.throwIfAny();

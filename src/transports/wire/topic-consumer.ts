@@ -4,16 +4,14 @@ import { TransportError, toError } from '../../core/errors.js';
 import type { ReceivedMessage } from '../../core/message.js';
 import { checkMessageId } from '../../core/message-id.js';
 import type { EntryPosition, MessageId } from '../../core/message-id.js';
-import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
 import { partitionOf } from '../../core/topic-name.js';
 import type { SubscriptionState } from '../../ports/transport.js';
 import { Attachment } from './attachment.js';
-import { BatchAcks } from './batch-acks.js';
 import type { BrokerAddress, Connection, ConsumerSide } from './connection.js';
-import { decodeArrival } from './entry-decoder.js';
-import type { DecodedEntry } from './entry-decoder.js';
-import { EntryIntake } from './entry-intake.js';
+import { DEFAULT_CHUNK_LIMITS } from './chunk.js';
+import { EntryAcks } from './entry-acks.js';
+import { EntryArrivals } from './entry-arrivals.js';
 import type { Verdict } from './entry-intake.js';
 import { NextOccurrence } from './next-occurrence.js';
 import { PendingAcks } from './pending-acks.js';
@@ -24,13 +22,15 @@ import type { MessageIdData } from './protocol/message-metadata.js';
 import { seekPosition } from './seek-position.js';
 import type { SeekTarget } from './seek-position.js';
 import { alreadyClosed, connectionLost } from './server-errors.js';
+import type { HostPort } from './service-url.js';
 import { subscribeBody } from './subscribe-command.js';
+import type { ConsumerSpec } from './subscribe-command.js';
+import { TopicPlace } from './topic-place.js';
 import type { WireContext } from './wire-context.js';
 
 const ACK_NUMBERS: Readonly<Record<AckType, number>> = { individual: 0, cumulative: 1 };
 /** Permits that are worth a system call of their own. */
 const LARGE_GRANT = 100;
-const LEAVE: Verdict = { kind: 'leave' };
 
 /** What a consumer tells its subscription. */
 export interface ConsumerOwner {
@@ -44,14 +44,14 @@ export class TopicConsumer implements ConsumerSide {
   /** Full name, with its partition. */
   readonly topic: string;
   readonly #context: WireContext;
-  readonly #spec: SubscriptionSpec;
+  readonly #spec: ConsumerSpec;
   readonly #owner: ConsumerOwner;
   readonly #id: number;
   readonly #partition: number;
   readonly #attachment: Attachment;
   readonly #permits = new Permits();
-  readonly #batchAcks = new BatchAcks();
-  readonly #intake: EntryIntake;
+  readonly #entryAcks = new EntryAcks();
+  readonly #arrivals: EntryArrivals;
   readonly #acks: PendingAcks;
   #connection: Connection | undefined;
   #generation = 0;
@@ -62,31 +62,36 @@ export class TopicConsumer implements ConsumerSide {
   #epoch = 0;
   /** How many messages may lie here; set by the owner, 0 while nothing is wanted. */
   #target = 0;
-  /** Entries that wait for a codec, in line. */
-  #decoding: Promise<void> | undefined;
   /** The SEEK that waits for its answer: until then the consumer is not attached again. */
   #seeking: Promise<unknown> | undefined;
   /** Seeks one after the other. */
   #seeks: Promise<unknown> = Promise.resolve();
   readonly #nextRegistration: NextOccurrence;
-  /** Where the topic is now, as the broker that closed this consumer said. */
-  #assigned: BrokerAddress | undefined;
+  readonly #place: TopicPlace;
   #endReached = false;
   #closed = false;
 
-  constructor(context: WireContext, topic: string, spec: SubscriptionSpec, owner: ConsumerOwner) {
+  constructor(context: WireContext, topic: string, spec: ConsumerSpec, owner: ConsumerOwner) {
     this.topic = topic;
     this.#context = context;
     this.#spec = spec;
     this.#owner = owner;
     this.#id = context.nextId();
     this.#partition = partitionOf(topic);
+    this.#place = new TopicPlace(context, topic);
     this.#nextRegistration = new NextOccurrence(context.options.clock);
-    this.#intake = new EntryIntake(topic, this.#batchAcks, context.options.logger);
+    const { clock, logger } = context.options;
+    this.#arrivals = new EntryArrivals({
+      ...{ topic, partition: this.#partition, acks: this.#entryAcks, clock, logger },
+      chunkLimits: spec.chunkLimits ?? DEFAULT_CHUNK_LIMITS,
+      isStale: ({ consumerEpoch = this.#epoch }) => consumerEpoch < this.#epoch || this.#active === false,
+      mayArrive: () => this.#permits.areLeft,
+      judged: (verdict, charged) => this.#carryOut(verdict, charged),
+    });
     this.#acks = new PendingAcks(
-      context.options.clock,
+      clock,
       (type, ids) => this.#sendAcks(type, ids),
-      (items) => this.#batchAcks.confirmed(items),
+      (items) => this.#entryAcks.confirmed(items),
     );
     const parts = {
       subject: `subscription "${spec.subscription}" on ${topic}`,
@@ -125,7 +130,7 @@ export class TopicConsumer implements ConsumerSide {
 
   /** @throws PulseworkError MESSAGE_ID_INVALID when `id` cannot be acknowledged. */
   checkId(id: MessageId): void {
-    this.#batchAcks.check(id);
+    this.#entryAcks.check(id);
   }
 
   /** Not an async function: those of one turn share a promise, where one for each message would cost more than the rest. */
@@ -135,12 +140,12 @@ export class TopicConsumer implements ConsumerSide {
     } catch (error) {
       return Promise.reject(toError(error));
     }
-    return this.#acks.add(this.#batchAcks.acknowledge(id));
+    return this.#acks.add(this.#entryAcks.acknowledge(id));
   }
 
   async acknowledgeCumulative(id: MessageId): Promise<void> {
     this.checkSettles();
-    const items = this.#batchAcks.acknowledgeThrough(id);
+    const items = this.#entryAcks.acknowledgeThrough(id);
     await Promise.all(items.map((item) => this.#acks.addCumulative(item)));
   }
 
@@ -148,11 +153,12 @@ export class TopicConsumer implements ConsumerSide {
   redeliver(ids: readonly MessageId[]): void {
     const connection = this.checkSettles();
     this.#acks.flush();
+    const own = ids.map((id) => ({ ...id, partition: this.#partition }));
     const entries = new Map(ids.map(({ ledgerId, entryId }) => [`${ledgerId}:${entryId}`, { ledgerId, entryId }]));
     // Copies that lie here would be handed on besides the redelivered ones: drop them first (N-33).
     this.#drop(({ id }) => entries.has(`${id.ledgerId}:${id.entryId}`));
-    for (const entry of entries.values()) this.#batchAcks.gaveBack({ ...entry, partition: this.#partition });
-    connection.send('REDELIVER_UNACKNOWLEDGED_MESSAGES', { consumerId: this.#id, messageIds: [...entries.values()] });
+    const messageIds = this.#entryAcks.gaveBack(own).map(placeOf);
+    connection.send('REDELIVER_UNACKNOWLEDGED_MESSAGES', { consumerId: this.#id, messageIds });
     this.grantUpTo(this.#target);
   }
 
@@ -161,6 +167,7 @@ export class TopicConsumer implements ConsumerSide {
     const connection = this.checkSettles();
     this.#acks.flush();
     this.#epoch += 1;
+    this.#arrivals.forgetIncomplete();
     this.#drop(() => true);
     connection.send('REDELIVER_UNACKNOWLEDGED_MESSAGES', { consumerId: this.#id, consumerEpoch: this.#epoch });
     this.grantUpTo(this.#target);
@@ -197,6 +204,7 @@ export class TopicConsumer implements ConsumerSide {
     this.#closed = true;
     this.#attachment.close();
     this.#nextRegistration.happened();
+    this.#arrivals.reset();
     const connection = this.#connection;
     if (connection === undefined) return;
     this.#acks.flush();
@@ -208,31 +216,17 @@ export class TopicConsumer implements ConsumerSide {
 
   message(message: CommandBody<'MESSAGE'>, section: Buffer): void {
     this.#attachment.worked();
-    const place = {
-      topic: this.topic,
-      partition: this.#partition,
-      redeliveryCount: this.#intake.redeliveryCount(this.#positionOf(message), message.redeliveryCount ?? 0),
-      connection: this.#generation,
-      maxMessageBytes: this.#connection?.maxMessageBytes ?? 0,
-    };
-    const decoded = decodeArrival(message, section, place);
-    if (this.#decoding === undefined && !(decoded instanceof Promise)) return this.#arrived(message, decoded);
-    const generation = this.#generation;
-    const line = (this.#decoding ?? Promise.resolve())
-      .then(() => decoded)
-      .then((entry) => {
-        if (generation === this.#generation && this.#connection !== undefined) this.#arrived(message, entry);
-        if (this.#decoding === line) this.#decoding = undefined;
-      });
-    this.#decoding = line;
+    const maxMessageBytes = this.#connection?.maxMessageBytes ?? 0;
+    this.#arrivals.take(message, section, { generation: this.#generation, maxMessageBytes });
   }
 
   activeChanged(active: boolean): void {
     this.#active = active;
     // What lies here, or was handed on and is not settled, goes to the consumer that is active now.
     if (!active) {
+      this.#arrivals.forgetIncomplete();
       this.#drop(() => true);
-      this.#batchAcks.gaveBackAll();
+      this.#entryAcks.gaveBackAll();
     }
     if (this.#connection !== undefined) this.#changeState(active ? 'active' : 'standby');
   }
@@ -244,11 +238,16 @@ export class TopicConsumer implements ConsumerSide {
 
   detached(reason: Error, assigned?: BrokerAddress): void {
     this.#connection = undefined;
-    this.#assigned = assigned;
+    this.#place.left(reason, assigned);
+    this.#arrivals.reset();
     this.#acks.failAll(connectionLost(`subscription "${this.#spec.subscription}": ${reason.message}`, reason));
     this.#drop(() => true);
     if (this.#state !== 'lost') this.#changeState('lost');
     this.#attachment.lost();
+  }
+
+  migrated(cluster: readonly HostPort[]): void {
+    this.#place.migratedTo(cluster);
   }
 
   /** @throws TransportError ALREADY_CLOSED, CONNECTION_LOST. */
@@ -270,14 +269,15 @@ export class TopicConsumer implements ConsumerSide {
 
   async #attach(): Promise<void> {
     await this.#seeking?.catch(() => undefined);
-    const connection = await this.#connect();
+    const connection = await this.#place.connect();
     this.#checkOpen();
     this.#active = undefined;
     this.#endReached = false;
     connection.consumers.set(this.#id, this);
     try {
       const parts = { topic: this.topic, consumerId: this.#id, consumerEpoch: this.#epoch };
-      await connection.request('SUBSCRIBE', subscribeBody(this.#spec, parts), this.topic);
+      const answer = connection.request('SUBSCRIBE', subscribeBody(this.#spec, parts), this.topic);
+      await this.#place.unlessLeft(answer);
     } catch (error) {
       connection.consumers.delete(this.#id);
       // Without an answer the broker may have it all the same, holding messages that nobody reads.
@@ -291,20 +291,11 @@ export class TopicConsumer implements ConsumerSide {
     this.#registered(connection);
   }
 
-  /** An assigned broker is tried once; whatever goes wrong with it, a lookup tells more. */
-  #connect(): Promise<Connection> {
-    const assigned = this.#assigned;
-    this.#assigned = undefined;
-    if (assigned === undefined) return this.#context.lookup.connectionFor(this.topic);
-    return this.#context.pool.to(assigned.physical, assigned.proxyToBroker);
-  }
-
   #registered(connection: Connection): void {
     this.#connection = connection;
     this.#generation += 1;
     this.#permits.reset();
-    this.#batchAcks.clear();
-    this.#decoding = undefined;
+    this.#entryAcks.registered();
     this.#changeState('connected');
     if (this.#active !== undefined) this.#changeState(this.#active ? 'active' : 'standby');
     this.grantUpTo(this.#target);
@@ -315,7 +306,8 @@ export class TopicConsumer implements ConsumerSide {
   async #seekNow(to: SeekTarget): Promise<void> {
     const connection = this.checkConnected();
     this.#acks.flush();
-    this.#seeking = connection.request('SEEK', { consumerId: this.#id, ...seekPosition(to) }, this.topic);
+    const position = seekPosition(this.#entryAcks.seekTarget(to));
+    this.#seeking = connection.request('SEEK', { consumerId: this.#id, ...position }, this.topic);
     try {
       await this.#seeking;
     } finally {
@@ -346,32 +338,25 @@ export class TopicConsumer implements ConsumerSide {
     connection.request('CLOSE_CONSUMER', { consumerId: this.#id }, this.topic).catch(() => undefined);
   }
 
-  #arrived(message: CommandBody<'MESSAGE'>, decoded: DecodedEntry): void {
-    const position = this.#positionOf(message);
-    const isStale = (message.consumerEpoch ?? this.#epoch) < this.#epoch || this.#active === false;
-    const verdict = isStale ? LEAVE : this.#intake.judge(position, decoded);
+  #carryOut(verdict: Verdict, charged: number): void {
     const messages = verdict.kind === 'hand-on' ? verdict.messages : [];
-    this.#permits.arrived(decoded.charged, messages.length);
+    this.#permits.arrived(charged, messages.length);
     if (messages.length > 0) this.#owner.arrived(this, messages);
     else this.grantUpTo(this.#target);
-    if (verdict.kind === 'get-rid') this.#discard(position, verdict.validationError);
-    if (verdict.kind === 'ask-back') this.#askBack(position);
+    if (verdict.kind === 'get-rid') this.#discard(verdict.entries, verdict.validationError);
+    if (verdict.kind === 'ask-back') this.#askBack(verdict.entries);
   }
 
-  #discard({ ledgerId, entryId }: EntryPosition, validationError: number | undefined): void {
-    const body = { consumerId: this.#id, ackType: ACK_NUMBERS.individual, messageId: [{ ledgerId, entryId }] };
+  #discard(entries: readonly EntryPosition[], validationError: number | undefined): void {
+    const body = { consumerId: this.#id, ackType: ACK_NUMBERS.individual, messageId: entries.map(placeOf) };
     this.#connection?.send('ACK', { ...body, validationError });
   }
 
-  #askBack({ ledgerId, entryId }: EntryPosition): void {
+  #askBack(entries: readonly EntryPosition[]): void {
     if (this.#seeking !== undefined) return; // Then all of it comes again.
     if (!redeliversSingly(this.#spec.type)) return this.redeliverAll();
-    const body = { consumerId: this.#id, messageIds: [{ ledgerId, entryId }] };
+    const body = { consumerId: this.#id, messageIds: entries.map(placeOf) };
     this.#connection?.send('REDELIVER_UNACKNOWLEDGED_MESSAGES', body);
-  }
-
-  #positionOf({ messageId }: CommandBody<'MESSAGE'>): EntryPosition {
-    return { ledgerId: messageId.ledgerId, entryId: messageId.entryId, partition: this.#partition };
   }
 
   #sendAcks(type: AckType, messageId: readonly MessageIdData[]): Promise<unknown> {
@@ -389,4 +374,9 @@ export class TopicConsumer implements ConsumerSide {
     this.#state = state;
     this.#owner.stateChanged(this);
   }
+}
+
+/** As commands name it: without what brokers know by the topic. */
+function placeOf({ ledgerId, entryId }: EntryPosition): MessageIdData {
+  return { ledgerId, entryId };
 }

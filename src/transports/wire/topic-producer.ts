@@ -5,21 +5,25 @@ import type { MessageId } from '../../core/message-id.js';
 import { partitionOf } from '../../core/topic-name.js';
 import { Attachment } from './attachment.js';
 import { Batcher } from './batcher.js';
-import type { Connection, ProducerSide } from './connection.js';
+import type { BrokerAddress, Connection, ProducerSide } from './connection.js';
 import { entryOf } from './entry-encoder.js';
 import type { EntryOrigin } from './entry-encoder.js';
 import type { OutgoingBatch } from './outgoing-batch.js';
-import { PendingEntries } from './pending-entries.js';
+import { chunkEntriesOf } from './outgoing-chunks.js';
+import { PendingEntries, isEndOfMessage } from './pending-entries.js';
 import type { PendingEntry } from './pending-entries.js';
 import type { PendingMessage } from './pending-message.js';
-import type { PendingReceipts } from './pending-receipts.js';
+import type { EntryPlace, PendingReceipts } from './pending-receipts.js';
 import type { CommandBody } from './protocol/commands.js';
 import { freeFrameMemory } from './protocol/frame-memory.js';
 import { isIntactSend, sectionBytesOf } from './protocol/frames.js';
 import { messageTooLarge, nameUsedUp, overtaken, storedOutOfReach } from './publish-errors.js';
+import { ACCESS_MODE_NUMBERS } from './publisher-options.js';
 import type { ResolvedPublisherOptions } from './publisher-options.js';
 import { SendTimeout } from './send-timeout.js';
 import { SERVER_ERROR, alreadyClosed, connectionLost, serverError } from './server-errors.js';
+import type { HostPort } from './service-url.js';
+import { TopicPlace } from './topic-place.js';
 import type { WireContext } from './wire-context.js';
 
 /** The place of an entry that the broker had before, under another receipt. */
@@ -41,6 +45,7 @@ export class TopicProducer implements ProducerSide {
   readonly #parts: TopicProducerParts;
   readonly #id: number;
   readonly #partition: number;
+  readonly #place: TopicPlace;
   readonly #byKey: boolean;
   readonly #attachment: Attachment;
   readonly #batcher: Batcher;
@@ -53,8 +58,11 @@ export class TopicProducer implements ProducerSide {
   /** Of entries that were changed on their way and go there once more. */
   readonly #refused = new Set<number>();
   #registered = false;
+  /** The broker has it in line behind the producer that has the topic for itself. */
+  #queued = false;
   #epoch = 0;
   #topicEpoch: number | undefined;
+  #schemaVersion: Uint8Array | undefined;
   #lastSequenceId = -1;
   /** The highest sequence id whose entry failed without a receipt: who publishes it again sends it a second time. */
   #givenUpTo = -1;
@@ -68,6 +76,7 @@ export class TopicProducer implements ProducerSide {
     this.#parts = parts;
     this.#id = context.nextId();
     this.#partition = partitionOf(topic);
+    this.#place = new TopicPlace(context, topic);
     this.#name = parts.options.producerName;
     this.#byKey = parts.options.batching?.byKey === true;
     this.#batcher = new Batcher(parts.options.batching, context.options.clock, (batch) => this.#send(batch));
@@ -82,15 +91,33 @@ export class TopicProducer implements ProducerSide {
     this.#attachment = new Attachment(attachmentParts, context.options);
   }
 
-  /** @throws TransportError when the broker refuses it for good or stays away too long. */
+  /**
+   * With the access mode wait-for-exclusive it resolves once the producer has the topic for itself.
+   * @throws TransportError when the broker refuses it for good or stays away too long.
+   */
   async open(): Promise<void> {
-    await this.#attachment.open();
+    for (let inLine = true; inLine;) {
+      this.#queued = false;
+      inLine = await this.#attachment.open().then(
+        () => false,
+        (error: unknown) => {
+          // The place in line went with the connection: it is taken again, with all the time of a first attempt.
+          if (this.#queued && error instanceof TransportError && error.retriable) return true;
+          throw error;
+        },
+      );
+    }
     this.#batcher.startAfter(this.#lastSequenceId);
   }
 
   /** The highest sequence id that the broker has of a producer of this name; -1 for a new one. */
   get lastSequenceId(): number {
     return this.#lastSequenceId;
+  }
+
+  /** What the broker knows it by, once it is registered. */
+  get name(): string | undefined {
+    return this.#name;
   }
 
   get batchesSent(): number {
@@ -115,26 +142,49 @@ export class TopicProducer implements ProducerSide {
 
   receipt({ sequenceId, messageId }: CommandBody<'SEND_RECEIPT'>): void {
     const { ledgerId, entryId } = messageId ?? NOWHERE;
+    if (this.#isOfEarlierChunks(sequenceId)) return;
     // That it had the entry before the broker says at once, ahead of receipts for what it is still storing.
-    const entry = ledgerId < 0 ? this.#pending.remove(sequenceId) : this.#pending.receipt(sequenceId);
+    const entry = ledgerId < 0 ? this.#pending.repeated(sequenceId) : this.#pending.receipt(sequenceId);
     if (entry === undefined || entry === 'late') return;
     if (entry === 'gap') return this.#registerAgain();
     this.#attachment.worked();
-    const { receipts, frame, sentBefore } = entry;
-    if (!sentBefore) freeFrameMemory(frame);
-    if (this.#refused.delete(sequenceId) && ledgerId < 0) return this.#fail(receipts, overtaken(this.topic));
+    if (!entry.sentBefore) freeFrameMemory(entry.frame);
+    this.#stored(entry, { ledgerId, entryId, partition: this.#partition, topic: this.topic });
+  }
+
+  #stored(entry: PendingEntry, place: EntryPlace): void {
+    const { sequenceId, receipts, chunk } = entry;
+    const { ledgerId, entryId } = place;
+    // Of a message in chunks the last one tells: the broker does not look for the others.
+    const wasRefused = isEndOfMessage(entry) && this.#refused.delete(sequenceId);
+    if (wasRefused && ledgerId < 0) return this.#failWhole(entry, overtaken(this.topic));
     if (!Number.isSafeInteger(ledgerId) || !Number.isSafeInteger(entryId)) {
-      return this.#fail(receipts, storedOutOfReach(this.topic));
+      return this.#failWhole(entry, storedOutOfReach(this.topic));
     }
-    receipts.stored({ ledgerId, entryId, partition: this.#partition, topic: this.topic });
+    const whole = chunk === undefined ? place : chunk.of.stored(chunk.index, place);
+    if (whole === undefined) return;
+    receipts.stored(whole);
     this.#parts.done(receipts);
+  }
+
+  /**
+   * Chunks that were given up have the sequence id of those that are published instead. Between two registrations nothing
+   * is sent, so what comes then is for the earlier ones; what of it was meant for these is sent once more.
+   */
+  #isOfEarlierChunks(sequenceId: number): boolean {
+    return this.#connection === undefined && this.#pending.withId(sequenceId)[0]?.chunk !== undefined;
+  }
+
+  #failWhole({ receipts, chunk }: PendingEntry, error: Error): void {
+    if (chunk !== undefined) this.#pending.removeChunks(receipts);
+    this.#fail(receipts, error);
   }
 
   sendFailed({ sequenceId, error, message }: CommandBody<'SEND_ERROR'>): void {
     const failure = serverError(`SEND to ${this.topic}`, error, message);
     if (error === SERVER_ERROR.topicTerminated) return this.#die(failure);
     if (error === SERVER_ERROR.notAllowed || this.#isCorrupt(sequenceId, error)) {
-      const refused = this.#pending.remove(sequenceId);
+      const refused = this.#pending.refused(sequenceId);
       return refused === undefined ? undefined : this.#giveUp(refused, failure);
     }
     if (error === SERVER_ERROR.quotaExceeded) this.#failAll(failure);
@@ -143,11 +193,16 @@ export class TopicProducer implements ProducerSide {
     this.#registerAgain();
   }
 
-  detached(): void {
+  detached(reason: Error, assigned?: BrokerAddress): void {
     this.#connection = undefined;
+    this.#place.left(reason, assigned);
     if (this.#closing)
       this.#failAll(connectionLost(`producer of ${this.topic}: the connection was lost while it closed`));
     else this.#attachment.lost();
+  }
+
+  migrated(cluster: readonly HostPort[]): void {
+    this.#place.migratedTo(cluster);
   }
 
   /**
@@ -169,7 +224,7 @@ export class TopicProducer implements ProducerSide {
   }
 
   async #attach(): Promise<void> {
-    const connection = await this.#context.lookup.connectionFor(this.topic);
+    const connection = await this.#place.connect();
     if (this.#dead !== undefined) throw this.#dead;
     connection.producers.set(this.#id, this);
     try {
@@ -190,17 +245,22 @@ export class TopicProducer implements ProducerSide {
   }
 
   async #register(connection: Connection): Promise<void> {
+    const { producerName: asked, initialSubscription, accessMode, properties, schema } = this.#parts.options;
     const body = {
       topic: this.topic,
       producerId: this.#id,
       producerName: this.#name,
-      userProvidedProducerName: this.#parts.options.producerName !== undefined,
+      userProvidedProducerName: asked !== undefined,
+      metadata: properties,
+      schema,
       epoch: this.#epoch,
+      producerAccessMode: ACCESS_MODE_NUMBERS[accessMode],
       topicEpoch: this.#topicEpoch,
-      initialSubscriptionName: this.#parts.options.initialSubscription,
+      initialSubscriptionName: initialSubscription,
     };
     this.#epoch += 1;
-    const answer = await connection.request('PRODUCER', body, this.topic);
+    const request = connection.request('PRODUCER', body, this.topic, () => (this.#queued = true));
+    const answer = await this.#place.unlessLeft(request);
     if (answer.name !== 'PRODUCER_SUCCESS') throw connectionLost(`PRODUCER of ${this.topic}: answered ${answer.name}`);
     const { producerName, topicEpoch, lastSequenceId = -1 } = answer.body;
     const unusable =
@@ -213,6 +273,9 @@ export class TopicProducer implements ProducerSide {
     this.#registered = true;
     this.#name = producerName;
     this.#topicEpoch = topicEpoch;
+    // Read as a view of what came in. A producer without a schema writes by none, whatever the topic has.
+    const { schemaVersion: version } = answer.body;
+    this.#schemaVersion = schema === undefined || version === undefined ? undefined : Uint8Array.from(version);
   }
 
   /** Without an answer the broker may have it all the same, and would refuse the next attempt. */
@@ -238,25 +301,33 @@ export class TopicProducer implements ProducerSide {
       .then(() => {
         if (connection.producers.get(this.#id) !== this) return; // It was told meanwhile that it is detached.
         connection.producers.delete(this.#id);
-        this.detached();
+        this.detached(connectionLost(`producer of ${this.topic} is registered again`));
       });
   }
 
-  /** One entry on its way. */
+  /** Its entry on its way, or its chunks. */
   #send(batch: OutgoingBatch): void {
-    let entry: PendingEntry;
+    let entries: readonly PendingEntry[];
     try {
-      entry = entryOf(batch, this.#byKey, this.#origin());
+      entries = this.#chunksOf(batch) ?? [entryOf(batch, this.#byKey, this.#origin())];
     } catch (error) {
       return this.#fail(batch.receipts, error as Error);
     }
     const limit = this.#parts.maxEntryBytes();
-    const bytes = sectionBytesOf(entry.frame);
-    if (bytes > limit) return this.#tooLarge(batch, bytes, limit);
-    entry.sentBefore = entry.sequenceId <= this.#givenUpTo;
-    this.#pending.push(entry);
-    this.#timeout.watch();
-    this.#connection?.sendFrame(entry.frame);
+    for (const entry of entries) {
+      const bytes = sectionBytesOf(entry.frame);
+      if (bytes > limit) return this.#tooLarge(batch, bytes, limit);
+      entry.sentBefore = entry.sequenceId <= this.#givenUpTo;
+      this.#pending.push(entry);
+      this.#timeout.watch();
+      this.#connection?.sendFrame(entry.frame);
+    }
+  }
+
+  #chunksOf(batch: OutgoingBatch): readonly PendingEntry[] | undefined {
+    const { maxChunkBytes } = this.#parts.options;
+    if (maxChunkBytes === undefined) return undefined;
+    return chunkEntriesOf(batch, this.#origin(), { maxChunkBytes, maxEntryBytes: this.#parts.maxEntryBytes() });
   }
 
   #origin(): EntryOrigin {
@@ -265,6 +336,7 @@ export class TopicProducer implements ProducerSide {
       producerName: this.#name ?? '',
       publishTimeMs: this.#context.options.clock.now(),
       compression: this.#parts.compression,
+      schemaVersion: this.#schemaVersion,
     };
   }
 
@@ -276,14 +348,16 @@ export class TopicProducer implements ProducerSide {
 
   #isCorrupt(sequenceId: number, error: number): boolean {
     if (error !== SERVER_ERROR.checksum) return false;
-    const refused = this.#pending.toArray().find((entry) => entry.sequenceId === sequenceId);
-    return refused !== undefined && !isIntactSend(refused.frame);
+    return this.#pending.withId(sequenceId).some(({ frame }) => !isIntactSend(frame));
   }
 
   #overdue(): void {
     const { sendTimeoutMs } = this.#parts.options;
     const text = `SEND to ${this.topic}: no receipt within ${sendTimeoutMs} ms; whether it was stored is unknown`;
+    const hasChunks = this.#pending.toArray().some(({ chunk }) => chunk !== undefined);
     this.#failAll(new TransportError('CALL_TIMED_OUT', text, { retriable: true }));
+    // Receipts of chunks that are still to come must not be taken for those of another attempt.
+    if (hasChunks) this.#registerAgain();
   }
 
   #fail(receipts: PendingReceipts, error: Error): void {
@@ -300,7 +374,12 @@ export class TopicProducer implements ProducerSide {
   #failAll(error: Error): void {
     this.#refused.clear();
     const gathered = this.#batcher.takeAll();
-    for (const entry of this.#pending.takeAll()) this.#giveUp(entry, error);
+    let chunks: PendingReceipts | undefined;
+    for (const entry of this.#pending.takeAll()) {
+      if (entry.receipts === chunks) continue; // Failed with its first chunk.
+      if (entry.chunk !== undefined) chunks = entry.receipts;
+      this.#giveUp(entry, error);
+    }
     for (const { receipts } of gathered) this.#fail(receipts, error);
   }
 

@@ -1,7 +1,6 @@
 // The public client on Pulsar's binary protocol, for use without the runtime: connections, lookup, and what was opened
 // on them. The transport is a thin face of it.
 import { fullTopicName } from '../../core/topic-name.js';
-import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
 import { ConnectionPool } from './connection-pool.js';
 import { Lookup } from './lookup.js';
@@ -10,14 +9,20 @@ import { PendingBytes } from './pending-message.js';
 import { resolvePublisherOptions } from './publisher-options.js';
 import type { WirePublisherOptions } from './publisher-options.js';
 import { alreadyClosed } from './server-errors.js';
+import { NamedTopics, PatternTopics } from './topic-source.js';
+import { askSchema } from './topic-schema.js';
+import type { TopicSchema } from './topic-schema.js';
 import { WireConsumer } from './wire-consumer.js';
 import { resolveConsumerOptions, resolveSubscribeOptions } from './wire-consumer-options.js';
-import type { WireConsumerOptions, WireSubscribeOptions } from './wire-consumer-options.js';
+import type { ResolvedSubscription, WireConsumerOptions, WireSubscribeOptions } from './wire-consumer-options.js';
 import { ConsumerRedelivery } from './wire-consumer-redelivery.js';
 import type { WireContext } from './wire-context.js';
 import { resolveWireOptions } from './wire-options.js';
 import type { WireOptions } from './wire-options.js';
 import { WirePublisher } from './wire-publisher.js';
+import { WireReader } from './wire-reader.js';
+import { resolveReaderOptions } from './wire-reader-options.js';
+import type { WireReaderOptions } from './wire-reader-options.js';
 import { WireSubscription } from './wire-subscription.js';
 
 /** What brokers take unless configured otherwise; the true limit is known once a broker was asked. */
@@ -54,8 +59,9 @@ export class WireClient {
    */
   async subscribe(options: WireConsumerOptions): Promise<WireConsumer> {
     this.#checkOpen();
-    const { spec, redelivery } = resolveConsumerOptions(options, this.#context.options.random);
-    const subscription = await this.#attach(spec);
+    const { redelivery, ...resolved } = resolveConsumerOptions(options, this.#context.options.random);
+    const { spec } = resolved;
+    const subscription = await this.#attach(resolved);
     const subject = `subscription "${spec.subscription}"`;
     const parts = { subscription, singly: redeliversSingly(spec.type), subject };
     const again = new ConsumerRedelivery(parts, redelivery, this.#context.options);
@@ -85,16 +91,46 @@ export class WireClient {
     return this.#keep(publisher);
   }
 
+  /**
+   * Reads a topic without a position that the broker keeps: nothing is acknowledged, and nothing of it is left when the
+   * reader is closed. @throws ConfigurationError; TransportError, see `Transport.subscribe`.
+   */
+  async reader(options: WireReaderOptions): Promise<WireReader> {
+    this.#checkOpen();
+    const resolved = resolveReaderOptions(options, this.#context.options.random);
+    await this.#learnLimit();
+    const reader = await WireReader.open(this.#context, resolved, (closed) => void this.#open.delete(closed));
+    return this.#keep(reader);
+  }
+
+  /**
+   * The newest schema that the broker has for a topic; undefined when it has none. @param topic short or full.
+   * @throws PulseworkError TOPIC_NAME_INVALID; TransportError
+   */
+  async topicSchema(topic: string): Promise<TopicSchema | undefined> {
+    this.#checkOpen();
+    const full = fullTopicName(topic);
+    const { options, pool } = this.#context;
+    return repeatPassing(() => askSchema(pool, full), options);
+  }
+
   /** Closes what is still open, then the connections. Calling it twice is allowed. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([...this.#open].map((opened) => opened.close()));
     await this.#context.pool.close();
+    this.#context.options.logger?.close();
   }
 
-  async #attach(spec: SubscriptionSpec): Promise<WireSubscription> {
+  async #attach(resolved: ResolvedSubscription): Promise<WireSubscription> {
     await this.#learnLimit();
-    return WireSubscription.open(this.#context, spec, (closed) => void this.#open.delete(closed));
+    const { spec, pattern } = resolved;
+    const source =
+      pattern === undefined
+        ? new NamedTopics(this.#context, spec.topics, resolved)
+        : new PatternTopics(this.#context, pattern, resolved);
+    const forget = (closed: WireSubscription): void => void this.#open.delete(closed);
+    return WireSubscription.open(this.#context, spec, { source, forget });
   }
 
   async #learnLimit(): Promise<void> {

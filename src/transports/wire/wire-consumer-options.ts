@@ -1,15 +1,69 @@
 // What a subscription of the wire client is asked for: the subscription itself, and how its messages come again.
 import type { Backoff } from '../../core/backoff.js';
+import { describeValue } from '../../core/errors.js';
 import type { OptionChecker } from '../../core/options.js';
 import type { InitialPosition, SubscriptionSpec, SubscriptionType } from '../../core/subscription-spec.js';
 import { fullTopicName } from '../../core/topic-name.js';
 import { MIN_ACK_TIMEOUT_MS } from '../../redelivery/ack-timeout-tracker.js';
+import { checkShownProperties, checkUpdateMs, shownProperties, updateMs } from './attachment-options.js';
+import { DEFAULT_CHUNK_LIMITS } from './chunk.js';
+import type { ChunkLimits } from './chunk.js';
+import type { ConsumerSpec } from './subscribe-command.js';
 import { checkSubscriptionSpec } from './subscription-checks.js';
 import type { FurtherOptions } from './subscription-checks.js';
+import { PATTERN_DOMAINS, topicPattern } from './topic-pattern.js';
+import type { PatternDomain, TopicPattern } from './topic-pattern.js';
+import { checkSchema, schemaData } from './topic-schema.js';
+import type { WireSchema } from './topic-schema.js';
+import type { Intervals } from './topic-source.js';
 
 export interface WireSubscribeOptions {
-  /** Short or full names, at least one. */
-  readonly topics: readonly string[];
+  /** Short or full names, at least one. Either this or `pattern`. */
+  readonly topics?: readonly string[] | undefined;
+  /**
+   * All topics of one namespace whose local name (without `-partition-N`) matches as a whole: `orders-.*`,
+   * `tenant/namespace/orders-.*`, `persistent://tenant/namespace/orders-.*`, or a RegExp of such a text. The namespace is
+   * taken literally; without one it is `public/default`. Topics that are made later join, deleted ones leave. Never meant:
+   * topics that brokers keep for themselves (`__...`), and those that end in `-<subscription>-RETRY` or
+   * `-<subscription>-DLQ`, which are what this subscription itself makes: name them in `topics` to read them.
+   */
+  readonly pattern?: string | RegExp | undefined;
+  /** Which topics `pattern` means: stored ones or not. @default what the pattern begins with, else 'persistent' */
+  readonly patternDomain?: PatternDomain | undefined;
+  /**
+   * How often the broker is asked for the topics of the namespace, in milliseconds; 0 or false: never. Where the broker
+   * tells of new topics by itself, which is within a second, this only closes gaps. @default 60 seconds, as Java's client
+   */
+  readonly patternUpdateMs?: number | false | undefined;
+  /**
+   * How often a partitioned topic is asked for new partitions, in milliseconds; 0 or false: never. New ones are read from
+   * their first message. @default 60 seconds, as Java's client
+   */
+  readonly partitionsUpdateMs?: number | false | undefined;
+  /**
+   * Messages that their producers cut into chunks and of which some have not come, per topic or partition. With more, the
+   * one that waits longest for a chunk is given up: not acknowledged, told in the log, and asked for again once its last
+   * chunk has come. @default 10, as Java's client
+   */
+  readonly maxIncompleteChunkedMessages?: number | undefined;
+  /**
+   * How long such a message waits for its next chunk while the broker may send it, in milliseconds; then it is given up as
+   * above. `Infinity` waits for ever. @default 1 minute, as Java's client
+   */
+  readonly expireIncompleteChunksMs?: number | undefined;
+  /**
+   * The largest message that is joined from chunks, in bytes, compressed and decompressed. The chunks of a larger one stay
+   * unacknowledged and are told in the log. Incomplete messages may take `maxIncompleteChunkedMessages` times as much.
+   * @default 64 MiB
+   */
+  readonly maxChunkedMessageBytes?: number | undefined;
+  /**
+   * What payloads are expected to be. Refused with SCHEMA_INCOMPATIBLE where it does not fit what the topic has; a topic
+   * without a schema gets it. Payloads are not touched. @default any
+   */
+  readonly schema?: WireSchema | undefined;
+  /** What the broker shows beside the consumer, e.g. the version of the service. @default none */
+  readonly properties?: Readonly<Record<string, string>> | undefined;
   readonly subscription: string;
   /** @default 'shared' */
   readonly type?: SubscriptionType | undefined;
@@ -47,6 +101,18 @@ export const DEFAULT_WIRE_SUBSCRIPTION = { type: 'shared', initialPosition: 'ear
 /** The part of the options that says how messages come again. */
 export type RedeliveryOptions = Pick<WireConsumerOptions, (typeof REDELIVERY_OPTIONS)[number]>;
 
+const SUBSCRIBE_OPTIONS = [
+  'pattern',
+  'patternDomain',
+  'patternUpdateMs',
+  'partitionsUpdateMs',
+  'properties',
+  'maxIncompleteChunkedMessages',
+  'expireIncompleteChunksMs',
+  'maxChunkedMessageBytes',
+  'schema',
+] as const satisfies readonly (keyof WireSubscribeOptions)[];
+
 const REDELIVERY_OPTIONS = [
   'negativeAckRedeliveryDelayMs',
   'negativeAckBackoff',
@@ -54,29 +120,102 @@ const REDELIVERY_OPTIONS = [
   'ackTimeoutBackoff',
 ] as const satisfies readonly (keyof WireConsumerOptions)[];
 
+/** What is subscribed to, checked. */
+export interface ResolvedSubscription extends Intervals {
+  readonly spec: ConsumerSpec;
+  /** Instead of `spec.topics`, which are none then. */
+  readonly pattern: TopicPattern | undefined;
+}
+
 /** With full topic names. @throws ConfigurationError with every problem; PulseworkError TOPIC_NAME_INVALID. */
-export function resolveSubscribeOptions(options: WireSubscribeOptions, random: () => number): SubscriptionSpec {
-  const spec = withDefaults(options, random);
-  checkSubscriptionSpec(spec);
-  return { ...spec, topics: spec.topics.map((topic) => fullTopicName(topic)) };
+export function resolveSubscribeOptions(options: WireSubscribeOptions, random: () => number): ResolvedSubscription {
+  return resolve(options, random, { names: [], check: () => undefined });
 }
 
 /** The same for a consumer. @throws as above. */
 export function resolveConsumerOptions(
   options: WireConsumerOptions,
   random: () => number,
-): { readonly spec: SubscriptionSpec; readonly redelivery: RedeliveryOptions } {
+): ResolvedSubscription & { readonly redelivery: RedeliveryOptions } {
+  const resolved = resolve(options, random, furtherOptions(options));
+  const { negativeAckRedeliveryDelayMs, negativeAckBackoff, ackTimeoutMs, ackTimeoutBackoff } = options;
+  const redelivery = { negativeAckRedeliveryDelayMs, negativeAckBackoff, ackTimeoutMs, ackTimeoutBackoff };
+  return { ...resolved, redelivery };
+}
+
+function resolve(options: WireSubscribeOptions, random: () => number, own: FurtherOptions): ResolvedSubscription {
+  let pattern: TopicPattern | undefined;
   const all = withDefaults(options, random);
-  checkSubscriptionSpec(all, furtherOptions(all));
-  const { negativeAckRedeliveryDelayMs, negativeAckBackoff, ackTimeoutMs, ackTimeoutBackoff, ...spec } = all;
+  const check = (checker: OptionChecker): void => {
+    pattern = checkedPattern(options, checker);
+    checkUpdateMs('patternUpdateMs', options.patternUpdateMs, checker);
+    checkUpdateMs('partitionsUpdateMs', options.partitionsUpdateMs, checker);
+    checkShownProperties(options.properties, checker);
+    checkChunkLimits(options, checker);
+    checkSchema(options.schema, checker);
+    own.check(checker);
+  };
+  checkSubscriptionSpec(all, {
+    names: [...SUBSCRIBE_OPTIONS, ...own.names],
+    check,
+    hasTopics: options.pattern === undefined,
+  });
+  const { subscription, type, initialPosition, prefetch, consumerName } = all;
+  const topics = (options.topics ?? []).map((topic) => fullTopicName(topic));
+  const properties = shownProperties(options.properties);
+  // A topic that was deleted must not be made again by who only looks for topics that are there.
+  const createTopics = pattern === undefined ? undefined : false;
   return {
-    spec: { ...spec, topics: spec.topics.map((topic) => fullTopicName(topic)) },
-    redelivery: { negativeAckRedeliveryDelayMs, negativeAckBackoff, ackTimeoutMs, ackTimeoutBackoff },
+    spec: {
+      ...{ topics, subscription, type, initialPosition, prefetch, consumerName, properties, createTopics },
+      chunkLimits: chunkLimitsOf(options),
+      schema: schemaData(options.schema),
+    },
+    pattern,
+    patternUpdateMs: updateMs(options.patternUpdateMs),
+    partitionsUpdateMs: updateMs(options.partitionsUpdateMs),
   };
 }
 
+type ChunkOptions = Pick<
+  WireSubscribeOptions,
+  'maxIncompleteChunkedMessages' | 'expireIncompleteChunksMs' | 'maxChunkedMessageBytes'
+>;
+
+function checkChunkLimits(options: ChunkOptions, check: OptionChecker): void {
+  check.positiveInteger('maxIncompleteChunkedMessages', options.maxIncompleteChunkedMessages);
+  check.durationMs('expireIncompleteChunksMs', options.expireIncompleteChunksMs, { minMs: 1, infinite: true });
+  check.positiveInteger('maxChunkedMessageBytes', options.maxChunkedMessageBytes);
+}
+
+function chunkLimitsOf(options: ChunkOptions): ChunkLimits {
+  return {
+    maxIncomplete: options.maxIncompleteChunkedMessages ?? DEFAULT_CHUNK_LIMITS.maxIncomplete,
+    expireMs: options.expireIncompleteChunksMs ?? DEFAULT_CHUNK_LIMITS.expireMs,
+    maxMessageBytes: options.maxChunkedMessageBytes ?? DEFAULT_CHUNK_LIMITS.maxMessageBytes,
+  };
+}
+
+function checkedPattern(options: WireSubscribeOptions, check: OptionChecker): TopicPattern | undefined {
+  const { pattern, patternDomain, topics, subscription } = options;
+  check.oneOf('patternDomain', patternDomain, PATTERN_DOMAINS);
+  if (pattern === undefined) {
+    if (patternDomain !== undefined) check.problem('"patternDomain" needs "pattern"');
+    return undefined;
+  }
+  if (topics !== undefined) check.problem('"topics" and "pattern" exclude each other: give one of them');
+  if (typeof (pattern as unknown) !== 'string' && !((pattern as unknown) instanceof RegExp)) {
+    check.problem(`"pattern" must be a text or a RegExp, got ${describeValue(pattern)}`);
+    return undefined;
+  }
+  const parsed = topicPattern(pattern, subscription, patternDomain);
+  if (typeof parsed !== 'string') return parsed;
+  check.problem(`"pattern" ${parsed}, got ${describeValue(String(pattern))}`);
+  return undefined;
+}
+
 /** Options set to `undefined` are absent. Unknown ones stay in, so that the check finds them. */
-function withDefaults<T extends WireSubscribeOptions>(options: T, random: () => number): T & SubscriptionSpec {
+function withDefaults<T extends WireSubscribeOptions>(options: T, random: () => number): T & SubscriptionDefaults {
   return {
     ...options,
     type: options.type ?? DEFAULT_WIRE_SUBSCRIPTION.type,
@@ -85,6 +224,8 @@ function withDefaults<T extends WireSubscribeOptions>(options: T, random: () => 
     consumerName: options.consumerName ?? `pulsework-${random().toString(36).slice(2, 10)}`,
   };
 }
+
+type SubscriptionDefaults = Omit<SubscriptionSpec, 'topics'>;
 
 function furtherOptions(options: RedeliveryOptions): FurtherOptions {
   const check = (checker: OptionChecker): void => {

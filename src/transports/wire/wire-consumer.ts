@@ -12,7 +12,6 @@ export class WireConsumer implements Subscription {
   readonly #subscription: WireSubscription;
   readonly #redelivery: ConsumerRedelivery;
   readonly #forget: (closed: WireConsumer) => void;
-  readonly #states = new Map<string, SubscriptionState>();
   #report: (state: SubscriptionState) => void = () => undefined;
   #closed = false;
 
@@ -91,6 +90,11 @@ export class WireConsumer implements Subscription {
     return this.#subscription.lastMessageIds();
   }
 
+  /** Full names of the topics that are read now, partitions one by one. */
+  topics(): readonly string[] {
+    return this.#subscription.topics();
+  }
+
   /** Whether all topics were terminated and everything on them is acknowledged: no message will come any more. */
   hasReachedEnd(): boolean {
     return this.#subscription.hasReachedEnd();
@@ -101,7 +105,7 @@ export class WireConsumer implements Subscription {
       throw new PulseworkError('CONFIGURATION_INVALID', `onState needs a function, got ${describeValue(report)}`);
     }
     this.#report = report;
-    for (const state of this.#states.values()) report(state);
+    for (const state of this.#subscription.states()) report(state);
   }
 
   /** Gives unsettled messages back, what waits for redelivery too: at once and uncounted (N-16, N-29). */
@@ -126,7 +130,6 @@ export class WireConsumer implements Subscription {
   }
 
   #stateChanged(state: SubscriptionState): void {
-    this.#states.set(state.topic, state);
     this.#redelivery.stateChanged(state);
     this.#report(state);
   }

@@ -4,36 +4,25 @@ import { OptionChecker, minutes, seconds } from '../../core/options.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Logger } from '../../ports/logger.js';
 import { systemEnvironment } from '../../system/environment.js';
+import { LimitedLogger } from '../../system/limited-logger.js';
 import { systemClock } from '../../system/system-clock.js';
+import type { Authentication } from './authentication/authentication.js';
 import { parseServiceUrl } from './service-url.js';
 import type { ServiceUrl } from './service-url.js';
-
-/** Who this client is. `data` is asked at each connect and each time the broker wants fresh credentials. */
-export interface Authentication {
-  /** The broker's name of it, e.g. `token`. */
-  readonly method: string;
-  data(): string | Uint8Array | Promise<string | Uint8Array>;
-}
-
-export interface TlsOptions {
-  /** PEM; replaces the authorities that Node knows. */
-  readonly ca?: string | Buffer | readonly (string | Buffer)[] | undefined;
-  /** PEM, the client's certificate and its key. */
-  readonly cert?: string | Buffer | undefined;
-  readonly key?: string | Buffer | undefined;
-  readonly passphrase?: string | undefined;
-  /** Whether the certificate must name the host. @default true */
-  readonly verifyHostName?: boolean | undefined;
-}
+import { resolveTls } from './tls-options.js';
+import type { ResolvedTls, TlsOptions } from './tls-options.js';
 
 export interface WireOptions {
-  /** `pulsar://host:6650[,host:port…]`, `pulsar+ssl://host:6651`. */
+  /**
+   * `pulsar://host:6650[,host:port…]`, `pulsar+ssl://host:6651`: brokers or Pulsar proxies. Of several hosts one is chosen
+   * at random, and the next one asked whenever a host fails.
+   */
   readonly serviceUrl: string;
-  /** @default none */
+  /** `tokenAuthentication(...)`, `oauth2Authentication(...)` and the like. @default none */
   readonly authentication?: Authentication | undefined;
   /** Only with `pulsar+ssl://`. */
   readonly tls?: TlsOptions | undefined;
-  /** From the first byte to CONNECTED. @default 10 seconds, as Java's client */
+  /** To connect, TLS included, and as long again from there to CONNECTED. @default 10 seconds, as Java's client */
   readonly connectTimeoutMs?: number | undefined;
   /** For one answer of the broker. @default 30 seconds, as Java's client */
   readonly requestTimeoutMs?: number | undefined;
@@ -48,6 +37,7 @@ export interface WireOptions {
   readonly maxPendingBytes?: number | undefined;
   /** Which of its advertised addresses a broker should name. @default the broker's own choice */
   readonly listenerName?: string | undefined;
+  /** Of lines of one kind it gets ten in 10 s, and then a count. @default none: nothing is written */
   readonly logger?: Logger | undefined;
   /** @default systemClock */
   readonly clock?: Clock | undefined;
@@ -68,7 +58,8 @@ export const DEFAULT_WIRE_OPTIONS = {
 export interface ResolvedWireOptions {
   readonly serviceUrl: ServiceUrl;
   readonly authentication: Authentication | undefined;
-  readonly tls: TlsOptions;
+  /** With `pulsar+ssl://` only. */
+  readonly tls: ResolvedTls | undefined;
   readonly connectTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly keepAliveMs: number;
@@ -77,7 +68,8 @@ export interface ResolvedWireOptions {
   readonly reconnectMaxMs: number;
   readonly maxPendingBytes: number;
   readonly listenerName: string | undefined;
-  readonly logger: Logger | undefined;
+  /** Lines that repeat without end are counted, see `LimitedLogger`. */
+  readonly logger: LimitedLogger | undefined;
   readonly clock: Clock;
   readonly random: () => number;
 }
@@ -106,7 +98,7 @@ export function resolveWireOptions(options: WireOptions): ResolvedWireOptions {
   check.unknownOptions(options, KNOWN);
   const serviceUrl = parseServiceUrl(options.serviceUrl);
   if (typeof serviceUrl === 'string') {
-    check.problem(`"serviceUrl" ${serviceUrl}, got ${describeValue(options.serviceUrl)}`);
+    check.problem(`"serviceUrl" ${serviceUrl}, got ${describeValue(withoutUserInfo(options.serviceUrl))}`);
   }
   for (const name of ['connectTimeoutMs', 'requestTimeoutMs', 'keepAliveMs', 'reconnectMinMs'] as const) {
     check.durationMs(name, options[name], { minMs: 1 });
@@ -118,18 +110,19 @@ export function resolveWireOptions(options: WireOptions): ResolvedWireOptions {
   check.nonEmptyString('listenerName', options.listenerName);
   check.function('random', options.random);
   checkAuthentication(options.authentication, check);
-  if (options.tls !== undefined && typeof serviceUrl !== 'string' && !serviceUrl.tls) {
+  const usesTls = typeof serviceUrl !== 'string' && serviceUrl.tls;
+  if (options.tls !== undefined && typeof serviceUrl !== 'string' && !usesTls) {
     check.problem('"tls" needs a serviceUrl that starts with pulsar+ssl://');
   }
-  checkTls(options.tls, check);
+  checkTlsAuthentication(options, usesTls, check);
+  const tls = usesTls || options.tls !== undefined ? resolveTls(options.tls, check) : undefined;
   check.throwIfAny();
-  return { ...resolved(options), serviceUrl: serviceUrl as ServiceUrl };
+  return { ...resolved(options), tls, serviceUrl: serviceUrl as ServiceUrl };
 }
 
-function resolved(options: WireOptions): Omit<ResolvedWireOptions, 'serviceUrl'> {
+function resolved(options: WireOptions): Omit<ResolvedWireOptions, 'serviceUrl' | 'tls'> {
   return {
     authentication: options.authentication,
-    tls: options.tls ?? {},
     connectTimeoutMs: options.connectTimeoutMs ?? DEFAULT_WIRE_OPTIONS.connectTimeoutMs,
     requestTimeoutMs: options.requestTimeoutMs ?? DEFAULT_WIRE_OPTIONS.requestTimeoutMs,
     keepAliveMs: options.keepAliveMs ?? DEFAULT_WIRE_OPTIONS.keepAliveMs,
@@ -141,7 +134,7 @@ function resolved(options: WireOptions): Omit<ResolvedWireOptions, 'serviceUrl'>
     ),
     maxPendingBytes: options.maxPendingBytes ?? DEFAULT_WIRE_OPTIONS.maxPendingBytes,
     listenerName: options.listenerName,
-    logger: options.logger,
+    logger: options.logger === undefined ? undefined : limitedLog(options.logger, options.clock ?? systemClock),
     clock: options.clock ?? systemClock,
     random: options.random ?? systemEnvironment.random,
   };
@@ -157,19 +150,25 @@ function checkAuthentication(authentication: unknown, check: OptionChecker): voi
   );
   check.nonEmptyString('authentication.method', method);
   check.function('authentication.data', data);
+  check.function('authentication.refused', authentication['refused']);
 }
 
-function checkTls(tls: unknown, check: OptionChecker): void {
-  if (tls === undefined || !check.object('tls', tls)) return;
-  check.unknownOptions(tls, ['ca', 'cert', 'key', 'passphrase', 'verifyHostName']);
-  check.boolean('tls.verifyHostName', tls['verifyHostName']);
-  if ((tls['cert'] === undefined) !== (tls['key'] === undefined)) {
-    check.problem('"tls.cert" and "tls.key" belong together: give both or none');
-  }
+function checkTlsAuthentication({ authentication, tls }: WireOptions, usesTls: boolean, check: OptionChecker): void {
+  if ((authentication as Authentication | null | undefined)?.method !== 'tls') return;
+  if (usesTls && tls?.cert !== undefined) return;
+  check.problem('authentication by "tls" needs pulsar+ssl:// and the client\'s "tls.cert" and "tls.key"');
 }
 
-/** A token, or what supplies one: it is called at each connect and whenever the broker asks for a fresh one. */
-export function tokenAuthentication(token: string | (() => string | Promise<string>)): Authentication {
-  const data = typeof token === 'function' ? token : () => token;
-  return { method: 'token', data };
+/** A password has no place in a service URL; who put one there must not find it in a log. */
+function withoutUserInfo(url: unknown): unknown {
+  return typeof url === 'string' ? url.replace(/\/\/.*@/, '//[redacted]@') : url;
+}
+
+/** Lines of one kind in 10 s, of the client as a whole: a cluster that is gone concerns every topic. */
+const MAX_LOG_REPEATS = 10;
+
+function limitedLog(logger: Logger, clock: Clock): LimitedLogger {
+  // Topics, addresses and numbers do not make another kind of line.
+  const kindOf = (message: string): string => message.replace(/\S+:\/\/\S+|"[^"]*"|[\w.-]*\d[\w.:-]*/g, '#');
+  return new LimitedLogger({ logger, clock, maxRepeats: MAX_LOG_REPEATS, kindOf });
 }

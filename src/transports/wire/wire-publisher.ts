@@ -3,9 +3,11 @@
 import { PulseworkError, describeValue } from '../../core/errors.js';
 import type { EncodedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
-import { partitionName, partitionOf } from '../../core/topic-name.js';
+import { partitionOf } from '../../core/topic-name.js';
 import type { Publisher } from '../../ports/transport.js';
+import { MAX_CHUNKED_BYTES } from './chunk-encoder.js';
 import { MessageRouting } from './message-routing.js';
+import { PartitionGrowth } from './partition-growth.js';
 import { PendingRoom, sizeOf } from './pending-message.js';
 import type { PendingMessage } from './pending-message.js';
 import { loadCodec } from './protocol/compression.js';
@@ -16,14 +18,8 @@ import type { ResolvedPublisherOptions } from './publisher-options.js';
 import { alreadyClosed } from './server-errors.js';
 import { TopicProducer } from './topic-producer.js';
 import type { TopicProducerParts } from './topic-producer.js';
+import { partitionNames } from './topic-source.js';
 import type { WireContext } from './wire-context.js';
-
-/** The topics to attach to: the topic itself, or each of its partitions. */
-export async function partitionsOf(context: WireContext, topic: string): Promise<string[]> {
-  if (partitionOf(topic) >= 0) return [topic];
-  const count = await context.lookup.partitions(topic);
-  return count === 0 ? [topic] : Array.from({ length: count }, (_, index) => partitionName(topic, index));
-}
 
 export interface WirePublisherParts {
   readonly options: ResolvedPublisherOptions;
@@ -35,19 +31,18 @@ export interface WirePublisherParts {
 export class WirePublisher implements Publisher {
   readonly topic: string;
   readonly #parts: WirePublisherParts;
-  readonly #producers: readonly TopicProducer[];
+  readonly #context: WireContext;
+  readonly #producerParts: TopicProducerParts;
+  /** By number of the partition; grows with the topic. */
+  readonly #producers: TopicProducer[] = [];
   readonly #routing: MessageRouting<TopicProducer>;
   readonly #room: PendingRoom;
-  #lastSequenceId: number;
+  #growth: PartitionGrowth | undefined;
+  #lastSequenceId = -1;
   #closed = false;
 
-  private constructor(
-    context: WireContext,
-    topic: string,
-    names: readonly string[],
-    codec: Codec,
-    parts: WirePublisherParts,
-  ) {
+  private constructor(context: WireContext, topic: string, codec: Codec, parts: WirePublisherParts) {
+    this.#context = context;
     this.topic = topic;
     this.#parts = parts;
     const { clock, random } = context.options;
@@ -56,29 +51,41 @@ export class WirePublisher implements Publisher {
       this.#admitted(message),
     );
     const done: TopicProducerParts['done'] = (receipts) => this.#room.leave(receipts);
-    const producerParts = { options, compression: codec, maxEntryBytes: maxMessageBytes, done };
-    this.#producers = names.map((name) => new TopicProducer(context, name, producerParts));
+    this.#producerParts = { options, compression: codec, maxEntryBytes: maxMessageBytes, done };
     this.#routing = new MessageRouting(this.#producers, options, random);
-    this.#lastSequenceId = -1;
   }
 
   /** @param topic full name. @throws TransportError */
   static async open(context: WireContext, topic: string, parts: WirePublisherParts): Promise<WirePublisher> {
-    const names = await partitionsOf(context, topic);
-    const codec = await codecOf(parts.options.compression);
-    const publisher = new WirePublisher(context, topic, names, codec, parts);
-    await publisher.#open();
+    const count = partitionOf(topic) >= 0 ? 0 : await context.lookup.partitions(topic);
+    const publisher = new WirePublisher(context, topic, await codecOf(parts.options.compression), parts);
+    await publisher.#take(partitionNames(topic, count));
+    publisher.#follow(count);
     return publisher;
   }
 
-  async #open(): Promise<void> {
-    const opened = await Promise.allSettled(this.#producers.map((producer) => producer.open()));
-    const failed = opened.find((result) => result.status === 'rejected');
-    if (failed !== undefined) {
-      await Promise.all(this.#producers.map((producer) => producer.close()));
-      throw failed.reason as Error;
+  /** Opens producers of further partitions: all or none. */
+  async #take(names: readonly string[]): Promise<void> {
+    const fresh = names.map((name) => new TopicProducer(this.#context, name, this.#producerParts));
+    try {
+      if (this.#parts.options.accessMode === 'shared') await allOf(fresh.map((producer) => producer.open()));
+      // One after the other: of two that both want all of them, each would keep what the other waits for.
+      else for (const producer of fresh) await producer.open();
+    } catch (error) {
+      await Promise.all(fresh.map((producer) => producer.close()));
+      throw error;
     }
-    this.#lastSequenceId = Math.max(-1, ...this.#producers.map((producer) => producer.lastSequenceId));
+    if (this.#closed) await Promise.all(fresh.map((producer) => producer.close()));
+    this.#producers.push(...fresh);
+    this.#lastSequenceId = Math.max(this.#lastSequenceId, ...fresh.map((producer) => producer.lastSequenceId));
+  }
+
+  #follow(count: number): void {
+    if (count === 0) return;
+    const { topic } = this;
+    const grew = (from: number, to: number): Promise<void> => this.#take(partitionNames(topic, to).slice(from));
+    const everyMs = this.#parts.options.partitionsUpdateMs;
+    this.#growth = new PartitionGrowth(this.#context, { topic, count, everyMs, grew });
   }
 
   nextSequenceId(): number {
@@ -103,10 +110,24 @@ export class WirePublisher implements Publisher {
       const rule = `sequence id must be a whole number of 0 or more, got ${describeValue(sequenceId)}`;
       return new PulseworkError('CONFIGURATION_INVALID', rule);
     }
-    const limit = this.#parts.maxMessageBytes();
+    const isCut = this.#parts.options.maxChunkBytes !== undefined;
+    const limit = isCut ? MAX_CHUNKED_BYTES : this.#parts.maxMessageBytes();
     // Not even when compression would make it small enough: those who read it refuse it.
     if (payload === null || payload.length <= limit) return undefined;
     return messageTooLarge(this.topic, payload.length, limit);
+  }
+
+  /** Full names of the topics it publishes to: the topic itself, or its partitions. */
+  topics(): readonly string[] {
+    return this.#producers.map(({ topic }) => topic);
+  }
+
+  /**
+   * The name that the broker knows it by: `producerName`, or the one that the broker made. Of a partitioned topic that of
+   * the first partition: a broker makes one for each.
+   */
+  get producerName(): string {
+    return this.#producers[0]?.name ?? '';
   }
 
   /** Sends at once what waits for its batch to fill. */
@@ -118,6 +139,7 @@ export class WirePublisher implements Publisher {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#growth?.close();
     this.#room.close(alreadyClosed(`publisher of "${this.topic}"`));
     await Promise.all(this.#producers.map((producer) => producer.close()));
     this.#parts.forget(this);
@@ -134,6 +156,12 @@ export class WirePublisher implements Publisher {
     }
     return producer.publish(message);
   }
+}
+
+/** Waits for all of them, then fails as the first that failed. */
+async function allOf(opening: readonly Promise<void>[]): Promise<void> {
+  const failed = (await Promise.allSettled(opening)).find((result) => result.status === 'rejected');
+  if (failed !== undefined) throw failed.reason as Error;
 }
 
 type Codec = TopicProducerParts['compression'];

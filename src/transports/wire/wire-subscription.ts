@@ -5,62 +5,82 @@ import type { ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
 import { checkMessageId } from '../../core/message-id.js';
 import { ReceiveQueue } from '../../core/receive-queue.js';
-import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
 import type { Subscription, SubscriptionState } from '../../ports/transport.js';
 import { MAX_BATCH_SIZE } from './ack-set.js';
 import type { SeekTarget } from './seek-position.js';
 import { alreadyClosed } from './server-errors.js';
+import type { ConsumerSpec } from './subscribe-command.js';
 import { TopicConsumer } from './topic-consumer.js';
+import type { ConsumerOwner } from './topic-consumer.js';
+import { TopicConsumers } from './topic-consumers.js';
+import type { TopicConsumersParts } from './topic-consumers.js';
+import type { TopicSource } from './topic-source.js';
 import type { WireContext } from './wire-context.js';
-import { partitionsOf } from './wire-publisher.js';
+
+/** How a subscription is opened, beside what it asks for. */
+export interface WireSubscriptionParts {
+  readonly source: TopicSource;
+  /** Called once at close. */
+  readonly forget: (closed: WireSubscription) => void;
+  /** Whether no message is asked for before `resume()`. @default false */
+  readonly paused?: boolean | undefined;
+}
 
 export class WireSubscription implements Subscription {
-  readonly #spec: SubscriptionSpec;
-  readonly #forget: (closed: WireSubscription) => void;
+  readonly #spec: ConsumerSpec;
+  readonly #parts: WireSubscriptionParts;
   readonly #queue = new ReceiveQueue();
   /** By full topic name, partitions one by one. */
-  readonly #consumers: ReadonlyMap<string, TopicConsumer>;
-  /** Messages that may lie here per topic; at least 1 unless `prefetch` is 0. */
-  readonly #share: number;
+  readonly #consumers: TopicConsumers;
   #report: (state: SubscriptionState) => void = () => undefined;
-  #paused = false;
+  #paused: boolean;
   #closed = false;
 
-  private constructor(
-    context: WireContext,
-    spec: SubscriptionSpec,
-    topics: readonly string[],
-    forget: (closed: WireSubscription) => void,
-  ) {
+  private constructor(context: WireContext, spec: ConsumerSpec, parts: WireSubscriptionParts) {
     this.#spec = spec;
-    this.#forget = forget;
-    this.#share = spec.prefetch === 0 ? 0 : Math.max(1, Math.floor(spec.prefetch / topics.length));
-    const owner = {
-      arrived: (_consumer: TopicConsumer, messages: readonly ReceivedMessage[]) => this.#arrived(messages),
-      dropQueued: ({ topic }: TopicConsumer, drop: (message: ReceivedMessage) => boolean) =>
-        this.#queue.remove((message) => message.id.topic === topic && drop(message)).length,
-      stateChanged: (consumer: TopicConsumer) => this.#stateChanged(consumer),
+    this.#parts = parts;
+    this.#paused = parts.paused === true;
+    const owner: ConsumerOwner = {
+      arrived: (_consumer, messages) => this.#arrived(messages),
+      dropQueued: (consumer, drop) => this.#dropQueued(consumer, drop),
+      stateChanged: ({ state }) => this.#stateChanged(state),
     };
-    this.#consumers = new Map(topics.map((topic) => [topic, new TopicConsumer(context, topic, spec, owner)]));
+    // What a new partition holds already came after those that are read: from its start, whatever the first position was.
+    const grown: ConsumerSpec = { ...spec, initialPosition: 'earliest' };
+    const consumers: TopicConsumersParts = {
+      subject: `subscription "${spec.subscription}" on ${parts.source.text}`,
+      make: (topic, isNewPartition) => new TopicConsumer(context, topic, isNewPartition ? grown : spec, owner),
+      skipsMissing: spec.createTopics === false,
+      joined: (consumer) => consumer.grantUpTo(this.#target),
+      left: (consumer) => this.#left(consumer),
+    };
+    this.#consumers = new TopicConsumers(consumers, context.options);
   }
 
-  /** All topics or none. @param forget is called once at close. @throws TransportError */
-  static async open(
-    context: WireContext,
-    spec: SubscriptionSpec,
-    forget: (closed: WireSubscription) => void,
-  ): Promise<WireSubscription> {
-    const topics = (await Promise.all(spec.topics.map((topic) => partitionsOf(context, topic)))).flat();
-    const subscription = new WireSubscription(context, spec, [...new Set(topics)], forget);
-    const opened = await Promise.allSettled([...subscription.#consumers.values()].map((consumer) => consumer.open()));
-    const failed = opened.find((result) => result.status === 'rejected');
-    if (failed !== undefined) {
+  /** All topics that there are or none; those that come later join. @throws TransportError */
+  static async open(context: WireContext, spec: ConsumerSpec, parts: WireSubscriptionParts): Promise<WireSubscription> {
+    const subscription = new WireSubscription(context, spec, parts);
+    try {
+      await subscription.#open();
+      return subscription;
+    } catch (error) {
       await subscription.close();
-      throw failed.reason as Error;
+      throw error;
     }
-    subscription.#grantAll();
-    return subscription;
+  }
+
+  async #open(): Promise<void> {
+    let latest: readonly string[] | undefined;
+    let isOpen = false;
+    const topics = await this.#parts.source.open((changed) => {
+      if (isOpen) this.#consumers.follow(changed);
+      else latest = changed;
+    });
+    await this.#consumers.open(topics);
+    isOpen = true;
+    this.#grantAll();
+    if (latest !== undefined) this.#consumers.follow(latest);
   }
 
   receive(signal: AbortSignal): Promise<ReceivedMessage | undefined> {
@@ -124,7 +144,7 @@ export class WireSubscription implements Subscription {
 
   pause(): void {
     this.#paused = true;
-    for (const consumer of this.#consumers.values()) consumer.grantUpTo(0);
+    for (const consumer of this.#consumers.all()) consumer.grantUpTo(0);
   }
 
   resume(): void {
@@ -144,13 +164,26 @@ export class WireSubscription implements Subscription {
    */
   async lastMessageIds(): Promise<ReadonlyMap<string, MessageId | undefined>> {
     this.#checkOpen();
-    const consumers = [...this.#consumers.values()];
+    const consumers = this.#consumers.all();
     return new Map(await Promise.all(consumers.map(async (one) => [one.topic, await one.lastMessageId()] as const)));
+  }
+
+  /** Full names of the topics that are read now, partitions one by one. */
+  topics(): readonly string[] {
+    return this.states().map(({ topic }) => topic);
   }
 
   /** Whether all topics were terminated and everything on them is acknowledged: no message will come any more. */
   hasReachedEnd(): boolean {
-    return [...this.#consumers.values()].every((consumer) => consumer.hasReachedEnd);
+    const consumers = this.#consumers.all();
+    return consumers.length > 0 && consumers.every((consumer) => consumer.hasReachedEnd);
+  }
+
+  /** What `onState` tells at once. */
+  states(): readonly SubscriptionState[] {
+    const states = this.#consumers.all().map(({ state }) => state);
+    // One that is still joining tells of itself when it has joined.
+    return states.filter(({ connection }) => connection > 0);
   }
 
   onState(report: (state: SubscriptionState) => void): void {
@@ -158,7 +191,7 @@ export class WireSubscription implements Subscription {
       throw new PulseworkError('CONFIGURATION_INVALID', `onState needs a function, got ${describeValue(report)}`);
     }
     this.#report = report;
-    for (const consumer of this.#consumers.values()) report(consumer.state);
+    for (const state of this.states()) report(state);
   }
 
   async close(): Promise<void> {
@@ -166,13 +199,15 @@ export class WireSubscription implements Subscription {
     this.#closed = true;
     this.#queue.remove(() => true);
     this.#queue.answer(undefined);
-    this.#forget(this);
-    await Promise.all([...this.#consumers.values()].map((consumer) => consumer.close()));
+    this.#parts.forget(this);
+    this.#parts.source.close();
+    await this.#consumers.close();
   }
 
   async #next(signal: AbortSignal): Promise<ReceivedMessage | undefined> {
     const next = this.#queue.wait(signal);
-    this.#grantAll();
+    // Else whoever took a message has granted the next one already, and there may be a thousand topics.
+    if (this.#share === 0) this.#grantAll();
     return next;
   }
 
@@ -197,19 +232,37 @@ export class WireSubscription implements Subscription {
     consumer?.grantUpTo(this.#target);
   }
 
+  #dropQueued({ topic }: TopicConsumer, drop: (message: ReceivedMessage) => boolean): number {
+    return this.#queue.remove((message) => message.id.topic === topic && drop(message)).length;
+  }
+
+  #left(consumer: TopicConsumer): void {
+    this.#dropQueued(consumer, () => true);
+    this.#stateChanged({ ...consumer.state, state: 'lost' });
+    if (!this.#closed) this.#grantAll();
+  }
+
+  /** Messages that may lie here per topic; at least 1 unless `prefetch` is 0. */
+  get #share(): number {
+    const { prefetch } = this.#spec;
+    return prefetch === 0 ? 0 : Math.max(1, Math.floor(prefetch / Math.max(1, this.#consumers.size)));
+  }
+
   /** With `prefetch` 0 one message per topic is asked for while a `receive` waits, and none otherwise. */
   get #target(): number {
     if (this.#paused) return 0;
-    return this.#share === 0 && this.#queue.hasWaiter ? 1 : this.#share;
+    const share = this.#share;
+    return share === 0 && this.#queue.hasWaiter ? 1 : share;
   }
 
   #grantAll(): void {
-    for (const consumer of this.#consumers.values()) consumer.grantUpTo(this.#target);
+    const target = this.#target;
+    for (const consumer of this.#consumers.all()) consumer.grantUpTo(target);
   }
 
   #redeliverAll(): void {
     this.#checkOpen();
-    const consumers = [...this.#consumers.values()];
+    const consumers = this.#consumers.all();
     // All or none: half of a subscription sent again would look like an order that the topics do not have.
     for (const consumer of consumers) consumer.checkSettles();
     for (const consumer of consumers) consumer.redeliverAll();
@@ -238,16 +291,20 @@ export class WireSubscription implements Subscription {
     }
     const consumer = this.#consumers.get(id.topic);
     if (consumer !== undefined) return consumer;
-    const [only] = this.#consumers.values();
+    const [only] = this.#consumers.all();
     if (id.topic === '' && this.#consumers.size === 1 && only !== undefined) return only;
+    if (this.#consumers.hasDeparted(id.topic)) {
+      const text = `subscription "${this.#spec.subscription}" does not read ${id.topic} any more: the topic was deleted`;
+      throw new TransportError('TOPIC_NOT_FOUND', text, { retriable: false });
+    }
     const rule = `subscription "${this.#spec.subscription}" has no topic ${describeValue(id.topic)} that this message id names`;
     throw new PulseworkError('MESSAGE_ID_INVALID', rule);
   }
 
   #consumersToSeek(to: SeekTarget): readonly TopicConsumer[] {
     this.#checkOpen();
-    if (to === 'earliest' || to === 'latest') return [...this.#consumers.values()];
-    if (to instanceof Date && !Number.isNaN(to.getTime())) return [...this.#consumers.values()];
+    if (to === 'earliest' || to === 'latest') return this.#consumers.all();
+    if (to instanceof Date && !Number.isNaN(to.getTime())) return this.#consumers.all();
     if (typeof to === 'object' && (to as unknown) !== null && !(to instanceof Date)) return [this.#consumerOf(to)];
     const rule = `seek takes a message id, a valid Date, "earliest" or "latest", got ${describeValue(to)}`;
     throw new PulseworkError('MESSAGE_ID_INVALID', rule);
@@ -257,9 +314,9 @@ export class WireSubscription implements Subscription {
     if (this.#closed) throw alreadyClosed(`subscription "${this.#spec.subscription}"`);
   }
 
-  #stateChanged(consumer: TopicConsumer): void {
+  #stateChanged(state: SubscriptionState): void {
     try {
-      this.#report(consumer.state);
+      this.#report(state);
     } catch (error) {
       // Not the connection's fault: it surfaces as an uncaught error, and the connection goes on.
       queueMicrotask(() => {

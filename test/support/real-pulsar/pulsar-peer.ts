@@ -25,6 +25,10 @@ export interface PeerProducerOptions {
   /** Splits a message that is larger into chunks. @default no chunks */
   readonly chunkBytes?: number | undefined;
   readonly producerName?: string | undefined;
+  /** Java only, in Java's words. @default 'Shared' */
+  readonly accessMode?: 'Shared' | 'Exclusive' | 'ExclusiveWithFencing' | undefined;
+  /** Java only: registers it, `json` with the text `id` and the whole number `amount`. @default none */
+  readonly schema?: 'json' | 'string' | undefined;
   /** Python only: `java` chooses partitions as Java does. @default the client's own way */
   readonly routing?: 'java' | undefined;
 }
@@ -103,6 +107,16 @@ export class PulsarPeer {
     return (await this.#peer.request('produce', { serviceUrl, topic, messages: encoded, ...options })) as PeerSent[];
   }
 
+  /** A producer that stays until it is closed. Java only. */
+  async openProducer(
+    serviceUrl: string,
+    topic: string,
+    options: PeerProducerOptions = {},
+  ): Promise<{ close(): Promise<void> }> {
+    const producer = (await this.#peer.request('open-producer', { serviceUrl, topic, ...options })) as number;
+    return { close: async () => void (await this.#peer.request('close-producer', { producer })) };
+  }
+
   async subscribe(
     serviceUrl: string,
     topics: string | readonly string[],
@@ -115,6 +129,16 @@ export class PulsarPeer {
   /** Everything a topic holds now, in order, without a subscription that stays. */
   async readAll(serviceUrl: string, topic: string): Promise<readonly PeerReceived[]> {
     return decoded(await this.#peer.request('read-all', { serviceUrl, topic }));
+  }
+
+  /** The same, each decoded by a schema, and the version in hex of the one that it was written by. Java only. */
+  async readValues(
+    serviceUrl: string,
+    topic: string,
+    schema: 'json' | 'string',
+  ): Promise<readonly { readonly value: unknown; readonly schemaVersion: string | null }[]> {
+    const answer = await this.#peer.request('read-values', { serviceUrl, topic, schema });
+    return answer as readonly { readonly value: unknown; readonly schemaVersion: string | null }[];
   }
 
   /** The partition to which the client routes a key. Java only. */

@@ -1,69 +1,9 @@
-// Connections against a scripted server: TLS, credentials, dead peers, hostile bytes, and finding the broker.
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+// Connections against a scripted server: credentials, dead peers, hostile bytes, and finding the broker.
+import { describe, expect, it } from 'vitest';
 import type { SubscriptionState } from '../../../src/ports/transport.js';
-import { WireClient, tokenAuthentication } from '../../../src/wire.js';
-import type { TlsOptions } from '../../../src/wire.js';
+import { tokenAuthentication } from '../../../src/wire.js';
 import { TOPIC, receiveTexts, section, startClient, startSubscription } from '../../support/scripted-consumer.js';
-import { SocketClock, WireServer } from '../../support/wire-server.js';
-
-describe('TLS', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'pulsework-tls-'));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  const open: { close(): Promise<void> }[] = [];
-  afterEach(async () => {
-    for (const one of open.splice(0).reverse()) await one.close();
-  });
-
-  const path = (name: string): string => join(folder, name);
-  const openssl = (...args: string[]): void => void execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' });
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
-  openssl('req', '-x509', ...key, '-keyout', 'ca.key', '-out', 'ca.pem', '-days', '2', '-subj', '/CN=test authority');
-
-  /** A certificate of our authority for one address. */
-  function identityFor(alternativeName: string): { readonly cert: string; readonly key: string } {
-    writeFileSync(path('extensions'), `subjectAltName=${alternativeName}\n`);
-    openssl('req', ...key, '-keyout', 'server.key', '-out', 'server.csr', '-subj', '/CN=broker');
-    const signing = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2', '-extfile', 'extensions'];
-    openssl('x509', '-req', '-in', 'server.csr', '-out', 'server.pem', ...signing);
-    return { cert: readFileSync(path('server.pem'), 'utf8'), key: readFileSync(path('server.key'), 'utf8') };
-  }
-
-  async function connect(alternativeName: string, tls: TlsOptions) {
-    const server = await WireServer.start({}, identityFor(alternativeName));
-    const client = new WireClient({ serviceUrl: server.url, tls, operationTimeoutMs: 0 });
-    open.push(server, client);
-    return { server, subscribed: client.subscribe({ topics: [TOPIC], subscription: 's' }) };
-  }
-  const ca = readFileSync(path('ca.pem'));
-
-  it('a broker with a certificate of the given authority, for its address, is used', async () => {
-    const { server, subscribed } = await connect('IP:127.0.0.1', { ca });
-
-    await expect(subscribed).resolves.toBeDefined();
-    await expect(server.command('FLOW')).resolves.toMatchObject({ messagePermits: 1_000 });
-  });
-
-  it('one of an unknown authority is refused', async () => {
-    const { subscribed } = await connect('IP:127.0.0.1', {});
-
-    await expect(subscribed).rejects.toMatchObject({
-      code: 'CONNECTION_LOST',
-      message: /unable to verify|self.signed/,
-    });
-  });
-
-  it('one for another host is refused, unless names are not to be verified', async () => {
-    const { subscribed } = await connect('DNS:other.example', { ca });
-    await expect(subscribed).rejects.toThrow(/does not match/);
-
-    const trusting = await connect('DNS:other.example', { ca, verifyHostName: false });
-    await expect(trusting.subscribed).resolves.toBeDefined();
-  });
-});
+import { SocketClock } from '../../support/wire-server.js';
 
 describe('credentials', () => {
   it('that the broker wants renewed are asked of their supplier again', async () => {

@@ -70,7 +70,7 @@ describe('a message whose id is out of reach', () => {
 
     await expect(subscription.lastMessageIds()).rejects.toMatchObject({
       code: 'MESSAGE_ID_INVALID',
-      message: /message id field ledgerId must be a whole number up to 2\^53-1/,
+      message: expect.stringMatching(/message id field ledgerId must be a whole number up to 2\^53-1/) as unknown,
     });
   });
 
@@ -88,7 +88,7 @@ describe('a message whose id is out of reach', () => {
     await expect(publisher.publish(hello, 0)).rejects.toMatchObject({
       code: 'MESSAGE_ID_INVALID',
       retriable: false,
-      message: /was stored, but its message id has a number above 2\^53-1/,
+      message: expect.stringMatching(/was stored, but its message id has a number above 2\^53-1/) as unknown,
     });
     await expect(publisher.publish(hello, 1)).resolves.toMatchObject({ entryId: 1 });
     expect(server.received.filter(({ name }) => name === 'SEND' || name === 'CONNECT')).toHaveLength(3);
@@ -108,7 +108,7 @@ it('a producer name whose last sequence id is out of reach is refused by name, a
   await expect(client.publisher(OTHER, { producerName: 'theirs' })).rejects.toMatchObject({
     code: 'NOT_SUPPORTED',
     retriable: false,
-    message: /producer name "theirs" .* was used with a sequence id above 2\^53-1/,
+    message: expect.stringMatching(/producer name "theirs" .* was used with a sequence id above 2\^53-1/) as unknown,
   });
   await server.command('CLOSE_PRODUCER');
   await expect(client.publisher('elsewhere')).resolves.toBeDefined();

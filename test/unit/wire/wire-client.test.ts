@@ -37,7 +37,7 @@ describe('connection', () => {
 
     await expect(client.publisher(TOPIC)).rejects.toMatchObject({
       retriable: false,
-      message: /AuthenticationError, "bad token"/ as never,
+      message: expect.stringMatching(/AuthenticationError, "bad token"/) as unknown,
     });
   });
 
@@ -70,7 +70,10 @@ describe('connection', () => {
 
     await clock.advanceBy(10_000);
 
-    await expect(failure).resolves.toMatchObject({ code: 'CONNECTION_LOST', message: /no CONNECTED within 10000 ms/ });
+    await expect(failure).resolves.toMatchObject({
+      code: 'CONNECTION_LOST',
+      message: expect.stringMatching(/no CONNECTED within 10000 ms/) as unknown,
+    });
   });
 
   it('a server that falls silent is taken for dead after two intervals and a grace', async () => {
@@ -97,7 +100,10 @@ describe('connection', () => {
 
     await clock.advanceBy(30_000);
 
-    await expect(failure).resolves.toMatchObject({ code: 'CALL_TIMED_OUT', message: /PRODUCER of persistent/ });
+    await expect(failure).resolves.toMatchObject({
+      code: 'CALL_TIMED_OUT',
+      message: expect.stringMatching(/PRODUCER of persistent/) as unknown,
+    });
   });
 });
 

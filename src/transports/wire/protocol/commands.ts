@@ -2,14 +2,17 @@
 // the field that holds its body.
 import { COMMANDS_ON_CONNECTION } from './connection-commands.js';
 import type { Decoded, MessageType } from './message-type.js';
+import { COMMANDS_ON_NAMESPACE } from './namespace-commands.js';
+import { COMMANDS_ON_SCHEMA } from './schema-commands.js';
 import { COMMANDS_ON_TOPIC } from './topic-commands.js';
+import { COMMANDS_ON_TRANSACTIONS } from './transaction-commands.js';
 
 export interface CommandType<T extends object> {
   readonly number: number;
   readonly body: MessageType<T>;
 }
 
-export const COMMANDS = { ...COMMANDS_ON_CONNECTION, ...COMMANDS_ON_TOPIC } as const;
+export const COMMANDS = { ...COMMANDS_ON_CONNECTION, ...COMMANDS_ON_TOPIC, ...COMMANDS_ON_NAMESPACE, ...COMMANDS_ON_SCHEMA, ...COMMANDS_ON_TRANSACTIONS } as const;
 
 export type CommandName = keyof typeof COMMANDS;
 export type CommandBody<N extends CommandName> = Decoded<(typeof COMMANDS)[N]['body']>;

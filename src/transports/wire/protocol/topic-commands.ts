@@ -2,13 +2,7 @@
 import { bits64, bool, bytes, double, int32, long, messageType, nearestLong } from './message-type.js';
 import { optional, repeated, required, string, uint32 } from './message-type.js';
 import { KEY_VALUE, MESSAGE_ID_DATA } from './message-metadata.js';
-
-const SCHEMA = messageType('Schema', {
-  name: required(1, string),
-  schemaData: required(3, bytes),
-  type: required(4, int32),
-  properties: repeated(5, KEY_VALUE),
-});
+import { SCHEMA } from './schema-commands.js';
 
 const KEY_SHARED_META = messageType('KeySharedMeta', {
   /** 0: the broker splits the keys, 1: `hashRanges` says which are taken. */

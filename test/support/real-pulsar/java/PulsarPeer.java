@@ -31,6 +31,7 @@ import org.apache.pulsar.client.api.DeadLetterPolicy;
 import org.apache.pulsar.client.api.Message;
 import org.apache.pulsar.client.api.MessageId;
 import org.apache.pulsar.client.api.Producer;
+import org.apache.pulsar.client.api.ProducerAccessMode;
 import org.apache.pulsar.client.api.ProducerBuilder;
 import org.apache.pulsar.client.api.PulsarClient;
 import org.apache.pulsar.client.api.Reader;
@@ -49,6 +50,7 @@ public final class PulsarPeer {
 
     private final Map<String, PulsarClient> clients = new ConcurrentHashMap<>();
     private final Map<Integer, Opened> consumers = new ConcurrentHashMap<>();
+    private final Map<Integer, Producer<byte[]>> producers = new ConcurrentHashMap<>();
     private final AtomicInteger consumerNumbers = new AtomicInteger();
     private final PrintStream answers;
 
@@ -100,9 +102,12 @@ public final class PulsarPeer {
         return switch (request.get("command").asText()) {
             case "ping" -> "pong";
             case "produce" -> produce(request);
+            case "open-producer" -> openProducer(request);
+            case "close-producer" -> closeProducer(request);
             case "subscribe" -> subscribe(request);
             case "receive" -> receive(request);
             case "read-all" -> readAll(request);
+            case "read-values" -> TopicSchemas.read(client(request), request);
             case "partition-of" -> MathUtils.signSafeMod(
                 JavaStringHash.getInstance().makeHash(request.get("key").asText()), request.get("partitions").asInt());
             case "close-consumer" -> closeConsumer(request);
@@ -118,6 +123,18 @@ public final class PulsarPeer {
                 throw new IllegalStateException(error);
             }
         });
+    }
+
+    /** A producer that stays, for what others may not do meanwhile. */
+    private int openProducer(JsonNode request) throws Exception {
+        int number = consumerNumbers.incrementAndGet();
+        producers.put(number, producer(request));
+        return number;
+    }
+
+    private String closeProducer(JsonNode request) throws Exception {
+        producers.remove(request.get("producer").asInt()).close();
+        return "done";
     }
 
     private ArrayNode produce(JsonNode request) throws Exception {
@@ -136,7 +153,7 @@ public final class PulsarPeer {
 
     private Producer<byte[]> producer(JsonNode request) throws Exception {
         String batching = request.path("batching").asText("off");
-        ProducerBuilder<byte[]> builder = client(request).newProducer()
+        ProducerBuilder<byte[]> builder = client(request).newProducer(TopicSchemas.ofProducer(request))
             .topic(request.get("topic").asText())
             .blockIfQueueFull(true)
             .compressionType(CompressionType.valueOf(request.path("compression").asText("none").toUpperCase(Locale.ROOT)))
@@ -144,6 +161,7 @@ public final class PulsarPeer {
             .batchingMaxMessages(request.path("batchSize").asInt(DEFAULT_BATCH_SIZE))
             .batchingMaxPublishDelay(10, TimeUnit.SECONDS); // The flush sends them, not the delay.
         if (batching.equals("by-key")) builder.batcherBuilder(BatcherBuilder.KEY_BASED);
+        if (request.has("accessMode")) builder.accessMode(ProducerAccessMode.valueOf(request.get("accessMode").asText()));
         if (request.has("producerName")) builder.producerName(request.get("producerName").asText());
         if (request.has("chunkBytes")) {
             builder.enableChunking(true).chunkMaxMessageSize(request.get("chunkBytes").asInt());
