@@ -16,6 +16,7 @@ export default defineConfig({
       { find: /^pulsework\/inversify$/, replacement: at('./decorators/inversify.ts') },
       { find: /^pulsework\/embedded$/, replacement: at('./src/embedded.ts') },
       { find: /^pulsework\/wire$/, replacement: at('./src/wire.ts') },
+      { find: /^pulsework\/pulsar$/, replacement: at('./src/pulsar.ts') },
       { find: /^pulsework\/otel$/, replacement: at('./src/otel.ts') },
       { find: /^pulsework\/file$/, replacement: at('./src/file.ts') },
       { find: /^pulsework\/plugins$/, replacement: at('./src/plugins.ts') },
@@ -30,7 +31,7 @@ export default defineConfig({
         test: {
           name: 'framework',
           include: ['test/**/*.test.ts'],
-          exclude: ['**/node_modules/**', 'test/integration/**', 'test/conformance/wire.test.ts'],
+          exclude: ['**/node_modules/**', 'test/integration/**', 'test/conformance/{wire,pulsar}.test.ts'],
           // Files share what their worker has loaded: loading it anew for each would take a third of the time. So a test
           // takes back whatever it registers for the whole process.
           isolate: false,

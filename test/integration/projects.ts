@@ -9,7 +9,7 @@ const shared = {
   extends: true as const,
   test: {
     name: 'integration',
-    include: ['test/integration/**/*.test.ts', 'test/conformance/wire.test.ts'],
+    include: ['test/integration/**/*.test.ts', 'test/conformance/{wire,pulsar}.test.ts'],
     // Conformance cases wait more than they work; each has topics of its own.
     maxConcurrency: 12,
     exclude: ['**/node_modules/**'],

@@ -1,0 +1,103 @@
+// A message on its way into the addon. What the addon would change without a word (other bytes than text in keys, a null
+// value, a NUL), drop, or end the process over is refused here.
+import { PulseworkError, TransportError, describeValue } from '../../core/errors.js';
+import type { EncodedMessage } from '../../core/message.js';
+import { utf8Length } from '../../core/text.js';
+import type { OfficialOutgoingMessage } from './official-client.js';
+import { notSupported } from './official-errors.js';
+import { DELIVER_AT_PROPERTY } from './received-message.js';
+
+const NUL = '\0';
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * @param topic for errors. @param limit bytes that the broker takes.
+ * @throws PulseworkError CONFIGURATION_INVALID for the sequence id; TransportError MESSAGE_TOO_LARGE, NOT_SUPPORTED.
+ */
+export function officialMessageOf(
+  topic: string,
+  message: EncodedMessage,
+  sequenceId: number,
+  limit: number,
+): OfficialOutgoingMessage {
+  // A negative one ends the process.
+  if (!Number.isSafeInteger(sequenceId) || sequenceId < 0) {
+    const rule = `sequence id must be a whole number of 0 or more, got ${describeValue(sequenceId)}`;
+    throw new PulseworkError('CONFIGURATION_INVALID', rule);
+  }
+  const official: OfficialOutgoingMessage = {
+    data: dataOf(topic, message.payload),
+    properties: propertiesOf(topic, message),
+    sequenceId,
+  };
+  if (message.key !== undefined) official.partitionKey = keyOf(topic, message.key);
+  if (message.orderingKey !== undefined) official.orderingKey = orderingKeyOf(topic, message.orderingKey);
+  if (message.eventTimeMs !== undefined) official.eventTimestamp = timeOf(topic, 'event time', message.eventTimeMs);
+  if (message.deliverAtMs !== undefined)
+    official.deliverAt = timeOf(topic, 'delivery time', Math.ceil(message.deliverAtMs));
+  checkSize(topic, official, limit);
+  return official;
+}
+
+function dataOf(topic: string, payload: unknown): Buffer {
+  if (payload instanceof Uint8Array) return Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
+  const what = payload === null ? 'a null value' : describeValue(payload);
+  throw notSupported(
+    `message for "${topic}" has ${what} as its payload: "pulsar-client" would publish no bytes at all`,
+  );
+}
+
+/** A copy without a prototype: the addon also takes what is inherited. */
+function propertiesOf(topic: string, { properties, deliverAtMs }: EncodedMessage): Record<string, string> {
+  const copy = Object.create(null) as Record<string, string>;
+  for (const [name, value] of Object.entries(properties as Readonly<Record<string, unknown>>)) {
+    if (typeof value !== 'string') {
+      throw notSupported(`property "${name}" of a message for "${topic}" must be a text, got ${describeValue(value)}`);
+    }
+    if (name.includes(NUL) || value.includes(NUL)) throw hasNul(topic, `property ${JSON.stringify(name)}`);
+    copy[name] = value;
+  }
+  if (deliverAtMs !== undefined) copy[DELIVER_AT_PROPERTY] = String(Math.ceil(deliverAtMs));
+  return copy;
+}
+
+function keyOf(topic: string, key: unknown): string {
+  if (typeof key !== 'string')
+    throw notSupported(
+      `message for "${topic}" has a key of bytes: "pulsar-client" takes text only; pulsework/wire takes both`,
+    );
+  if (key.includes(NUL)) throw hasNul(topic, 'its key');
+  return key;
+}
+
+function orderingKeyOf(topic: string, bytes: Uint8Array): string {
+  let text: string;
+  try {
+    text = strictUtf8.decode(bytes);
+  } catch {
+    throw notSupported(
+      `message for "${topic}" has an ordering key that is no text in UTF-8: "pulsar-client" takes text only`,
+    );
+  }
+  if (text.includes(NUL)) throw hasNul(topic, 'its ordering key');
+  return text;
+}
+
+function hasNul(topic: string, what: string): TransportError {
+  return notSupported(`message for "${topic}": ${what} has a NUL, where "pulsar-client" would cut it off`);
+}
+
+/** Others are ignored, or mean at once. */
+function timeOf(topic: string, what: string, epochMs: number): number {
+  if (Number.isSafeInteger(epochMs) && epochMs >= 0) return epochMs;
+  throw notSupported(`message for "${topic}" has ${describeValue(epochMs)} as its ${what}`);
+}
+
+/** Also for the neighbours: a message that a broker refuses costs everyone on the connection that connection. */
+function checkSize(topic: string, message: OfficialOutgoingMessage, limit: number): void {
+  let bytes = message.data.length + utf8Length(message.partitionKey ?? '') + utf8Length(message.orderingKey ?? '');
+  for (const [name, value] of Object.entries(message.properties)) bytes += utf8Length(name) + utf8Length(value);
+  if (bytes <= limit) return;
+  const text = `message for "${topic}" has ${bytes} bytes, "maxMessageBytes" is ${limit}`;
+  throw new TransportError('MESSAGE_TOO_LARGE', text, { retriable: false });
+}
