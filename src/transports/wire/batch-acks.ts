@@ -62,6 +62,11 @@ export class BatchAcks {
     throw new PulseworkError('MESSAGE_ID_INVALID', rule);
   }
 
+  /** Of the batch that a message is in; `id` has passed `check`. */
+  sizeOf(id: MessageId): number {
+    return this.#find(id)?.left.size ?? id.batchSize;
+  }
+
   /** What to send so that `id` is acknowledged; it has passed `check`. */
   acknowledge(id: MessageId): AckItem {
     if (id.batchIndex < 0) return this.#whole(id);

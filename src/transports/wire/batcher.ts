@@ -6,6 +6,7 @@ import { OutgoingBatch } from './outgoing-batch.js';
 import type { PendingMessage } from './pending-message.js';
 import type { BatchWriter } from './protocol/batch.js';
 import type { ResolvedBatching } from './publisher-options.js';
+import type { OpenTransaction } from './transaction.js';
 
 /** Writers kept for the batches to come: batches by key may be as many as there are keys. */
 const MAX_SPARE_WRITERS = 16;
@@ -20,6 +21,8 @@ export class Batcher {
   readonly #spareWriters: BatchWriter[] = [];
   #messages = 0;
   #bytes = 0;
+  /** What all that is gathered is a part of: a whole entry is, or none of it. */
+  #transaction: OpenTransaction | undefined;
   /** When the first of them was gathered. */
   #sinceMs = 0;
   #scheduled = false;
@@ -46,7 +49,8 @@ export class Batcher {
   add(message: PendingMessage): Promise<MessageId> {
     const options = this.#options;
     if (options === undefined || !this.#mayJoin(message, options)) return this.#sendAlone(message);
-    if (this.#bytes + message.bytes > options.maxBytes) this.flush();
+    if (this.#bytes + message.bytes > options.maxBytes || message.transaction !== this.#transaction) this.flush();
+    this.#transaction = message.transaction;
     const key = options.byKey ? batchKeyOf(message.message) : '';
     const batch = this.#batches.get(key) ?? this.#begin();
     const receipt = batch.add(message);

@@ -2,7 +2,7 @@
 // takes.
 import { MAX_CHUNKS } from './chunk.js';
 import type { EncodedMessage } from '../../core/message.js';
-import { compressed, singleMetadata } from './entry-encoder.js';
+import { compressed, singleMetadata, transactionFields } from './entry-encoder.js';
 import type { EntryOrigin } from './entry-encoder.js';
 import { encodeSend, sectionBytesOf } from './protocol/frames.js';
 
@@ -40,13 +40,14 @@ export function chunkFramesOf(
   // Unique for the producer; the same when the message is published again, so that pieces of the first attempt are known.
   const uuid = `${producerName}-${sequenceId}`;
   const chunk = { ...whole, uuid, totalChunkMsgSize: payload.length };
-  const send = { producerId, sequenceId, isChunk: true };
+  const inTransaction = transactionFields(origin);
+  const send = { producerId, sequenceId, isChunk: true, ...inTransaction };
   const largest = { ...chunk, numChunksFromMsg: MAX_CHUNKED_BYTES, chunkId: MAX_CHUNKED_BYTES };
   const headBytes = sectionBytesOf(encodeSend(send, { ...largest, totalChunkMsgSize: MAX_CHUNKED_BYTES }, NO_BYTES));
   const room = Math.min(maxChunkBytes, maxEntryBytes - headBytes - RESERVED_BYTES);
   // Readers refuse an entry that is larger than one may be once it is decompressed.
   const isSmall = payload.length <= room && (body.uncompressedSize ?? 0) <= maxEntryBytes;
-  if (isSmall) return [encodeSend({ producerId, sequenceId }, whole, payload)];
+  if (isSmall) return [encodeSend({ producerId, sequenceId, ...inTransaction }, whole, payload)];
   if (room < Math.min(headBytes, maxChunkBytes) || payload.length > MAX_CHUNKED_BYTES) return undefined;
   const bytes = payload.length > room ? room : Math.ceil(payload.length / 2);
   const numChunksFromMsg = Math.ceil(payload.length / bytes);

@@ -6,6 +6,7 @@ import type { OutgoingBatch } from './outgoing-batch.js';
 import type { CompressionCodec } from './protocol/compression.js';
 import { encodeSend } from './protocol/frames.js';
 import type { KeyValue, MessageMetadata } from './protocol/message-metadata.js';
+import type { OpenTransaction } from './transaction.js';
 
 const NO_BYTES = Buffer.alloc(0);
 
@@ -16,21 +17,28 @@ export interface EntryOrigin {
   /** The broker's number of the schema that the payloads are by. */
   readonly schemaVersion?: Uint8Array | undefined;
   readonly compression?: { readonly number: number; readonly codec: CompressionCodec } | undefined;
+  /** What the entry is a part of. */
+  readonly transaction?: OpenTransaction | undefined;
 }
 
 /** One entry for all of `batch`. @param byKey its messages share their key, see `encodeBatch`. */
 export function entryOf(batch: OutgoingBatch, byKey: boolean, origin: EntryOrigin): PendingEntry {
   const { size, receipts } = batch;
   const sequenceId = batchSequenceId(batch, byKey);
+  origin.transaction?.checkMayChange();
   const frame = size > 1 ? encodeBatch(batch, byKey, origin) : encodeSingle(batch.first, sequenceId, origin);
-  return { sequenceId, frame, receipts, sentBefore: false };
+  return { sequenceId, frame, receipts, sentBefore: false, transaction: origin.transaction };
 }
 
 /** One message as one entry. */
 export function encodeSingle(message: EncodedMessage, sequenceId: number, origin: EntryOrigin): Buffer {
   const body = compressed(message.payload ?? NO_BYTES, origin);
   const metadata = singleMetadata(message, sequenceId, origin, body);
-  return encodeSend({ producerId: origin.producerId, sequenceId }, metadata, body.payload);
+  return encodeSend(
+    { producerId: origin.producerId, sequenceId, ...transactionFields(origin) },
+    metadata,
+    body.payload,
+  );
 }
 
 /** What stands beside the payload of a message that is not in a batch. */
@@ -52,6 +60,7 @@ export function singleMetadata(
     compression,
     uncompressedSize,
     schemaVersion: origin.schemaVersion,
+    ...transactionFields(origin),
   };
 }
 
@@ -64,6 +73,7 @@ export function encodeBatch(batch: OutgoingBatch, byKey: boolean, origin: EntryO
   const sequenceId = batchSequenceId(batch, byKey);
   const highestSequenceId = byKey ? undefined : batch.highestId;
   const { producerId, producerName, publishTimeMs, schemaVersion } = origin;
+  const inTransaction = transactionFields(origin);
   const metadata: MessageMetadata = {
     producerName,
     sequenceId,
@@ -74,8 +84,18 @@ export function encodeBatch(batch: OutgoingBatch, byKey: boolean, origin: EntryO
     schemaVersion,
     numMessagesInBatch: batch.size,
     highestSequenceId,
+    ...inTransaction,
   };
-  return encodeSend({ producerId, sequenceId, numMessages: batch.size, highestSequenceId }, metadata, payload);
+  const send = { producerId, sequenceId, numMessages: batch.size, highestSequenceId, ...inTransaction };
+  return encodeSend(send, metadata, payload);
+}
+
+/** The same in the command and in the metadata; none for an entry that is no part of a transaction. */
+export function transactionFields({
+  transaction,
+}: EntryOrigin): { readonly txnidMostBits: bigint; readonly txnidLeastBits: bigint } | undefined {
+  if (transaction === undefined) return undefined;
+  return { txnidMostBits: transaction.id.mostBits, txnidLeastBits: transaction.id.leastBits };
 }
 
 /** The id that stands for a batch, in its frame and in its receipt. */

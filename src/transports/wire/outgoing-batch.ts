@@ -7,6 +7,7 @@ import { ownCopy, sizeOf } from './pending-message.js';
 import type { PendingMessage } from './pending-message.js';
 import { PendingReceipts } from './pending-receipts.js';
 import { BatchWriter, decodeBatch } from './protocol/batch.js';
+import type { OpenTransaction } from './transaction.js';
 
 /** Of a batch that has no message yet. */
 const NONE: EncodedMessage = { payload: null, properties: {} };
@@ -16,6 +17,8 @@ export class OutgoingBatch {
   /** Sequence ids: they grow within a batch. */
   lowestId = -1;
   highestId = -1;
+  /** What its messages are parts of, all of them. */
+  transaction: OpenTransaction | undefined;
   readonly #writer: BatchWriter;
   #first: EncodedMessage = NONE;
 
@@ -73,14 +76,17 @@ export class OutgoingBatch {
       const message = { payload: own, ...messageFieldsOf(metadata) };
       const { sequenceId = -1 } = metadata;
       const half = halves[index < this.size >>> 1 ? 0 : 1];
-      receipts.push(half.add({ message, sequenceId, bytes: sizeOf(message), sinceMs }));
+      receipts.push(half.add({ message, sequenceId, bytes: sizeOf(message), sinceMs, transaction: this.transaction }));
     }
     this.receipts.movedTo(receipts);
     return halves;
   }
 
-  #count({ sequenceId, bytes, sinceMs }: PendingMessage): Promise<MessageId> {
-    if (this.size === 0) this.lowestId = sequenceId;
+  #count({ sequenceId, bytes, sinceMs, transaction }: PendingMessage): Promise<MessageId> {
+    if (this.size === 0) {
+      this.lowestId = sequenceId;
+      this.transaction = transaction;
+    }
     this.highestId = sequenceId;
     return this.receipts.add(bytes, sinceMs);
   }

@@ -45,9 +45,10 @@ export function chunkEntriesOf(
   origin: EntryOrigin,
   sizes: ChunkSizes,
 ): readonly PendingEntry[] | undefined {
+  origin.transaction?.checkMayChange();
   const frames = chunkFramesOf(first, sequenceId, origin, sizes);
   if (frames === undefined) return undefined;
-  const all = { sequenceId, receipts, sentBefore: false };
+  const all = { sequenceId, receipts, sentBefore: false, transaction: origin.transaction };
   if (frames.length === 1) return frames.map((frame) => ({ ...all, frame }));
   const of = new OutgoingChunks(frames.length);
   return frames.map((frame, index) => ({ ...all, frame, chunk: { index, of } }));

@@ -3,6 +3,7 @@
 import { Fifo } from './fifo.js';
 import type { OutgoingChunk } from './outgoing-chunks.js';
 import type { PendingReceipts } from './pending-receipts.js';
+import type { OpenTransaction } from './transaction.js';
 
 /** One frame: a single message, a batch, or a chunk of a message. */
 export interface PendingEntry {
@@ -16,6 +17,7 @@ export interface PendingEntry {
   readonly chunk?: OutgoingChunk;
   /** Its sequence id was sent more than once: a receipt of it does not say that no socket reads this frame any more. */
   sentBefore: boolean;
+  readonly transaction?: OpenTransaction | undefined;
 }
 
 export type ReceiptVerdict =
@@ -79,6 +81,15 @@ export class PendingEntries {
   /** Those with that sequence id: more than one only of a message in chunks, or when it was published twice. */
   withId(sequenceId: number): PendingEntry[] {
     return this.toArray().filter((entry) => entry.sequenceId === sequenceId);
+  }
+
+  /** Takes out those of transactions that have ended: sent again they would block their topic. One for each message. */
+  takeEnded(): PendingEntry[] {
+    const hasEnded = ({ transaction }: PendingEntry): boolean => transaction?.mayChange === false;
+    const ended = this.toArray().filter(hasEnded);
+    if (ended.length > 0) this.#entries.removeAll((entry) => ended.includes(entry));
+    this.#tellEmpty();
+    return ended.filter(({ receipts }, at) => ended.findIndex((entry) => entry.receipts === receipts) === at);
   }
 
   toArray(): PendingEntry[] {

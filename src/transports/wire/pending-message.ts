@@ -7,6 +7,7 @@ import { NO_PROPERTIES, copyProperties } from '../../core/properties.js';
 import type { Clock } from '../../ports/clock.js';
 import { Fifo } from './fifo.js';
 import type { PendingReceipts } from './pending-receipts.js';
+import type { OpenTransaction } from './transaction.js';
 
 export interface PendingMessage {
   /** What its publisher gave; a copy of it once it waits for room. */
@@ -16,6 +17,8 @@ export interface PendingMessage {
   readonly bytes: number;
   /** When it was published; undefined for now. */
   readonly sinceMs: number | undefined;
+  /** What it is a part of. */
+  readonly transaction?: OpenTransaction | undefined;
 }
 
 /** One that waits for room, and what settles the promise that its publisher has. */

@@ -1,6 +1,12 @@
 // Why a message, or a producer, is refused by this client before or after the broker has seen it. All are final.
 import { TransportError } from '../../core/errors.js';
 
+/** Of a transaction that ended before the connection was back. */
+export function endedUnsent(topic: string): TransportError {
+  const text = `SEND to ${topic}: its transaction ended before it had a receipt`;
+  return new TransportError('TRANSACTION_ENDED', text, { retriable: false });
+}
+
 export function messageTooLarge(topic: string, bytes: number, limit: number): TransportError {
   const text = `message for "${topic}" has ${bytes} bytes, the broker takes ${limit}`;
   return new TransportError('MESSAGE_TOO_LARGE', text, { retriable: false });

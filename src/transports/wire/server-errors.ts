@@ -33,11 +33,11 @@ const MEANINGS: readonly Meaning[] = [
   final('InvalidTopicName', 'TOPIC_NAME_INVALID'),
   final('IncompatibleSchema', 'SCHEMA_INCOMPATIBLE'),
   final('ConsumerAssignError', 'NOT_ALLOWED'),
-  retriable('TransactionCoordinatorNotFound'),
-  final('InvalidTxnStatus', 'NOT_SUPPORTED'),
+  retriable('TransactionCoordinatorNotFound', 'TRANSACTIONS_UNAVAILABLE'),
+  final('InvalidTxnStatus', 'TRANSACTION_ENDED'),
   final('NotAllowedError', 'NOT_ALLOWED'),
-  final('TransactionConflict', 'NOT_SUPPORTED'),
-  final('TransactionNotFound', 'NOT_SUPPORTED'),
+  final('TransactionConflict', 'TRANSACTION_CONFLICT'),
+  final('TransactionNotFound', 'TRANSACTION_ENDED'),
   final('ProducerFenced', 'PRODUCER_FENCED'),
 ];
 

@@ -26,6 +26,8 @@ import type { HostPort } from './service-url.js';
 import { subscribeBody } from './subscribe-command.js';
 import type { ConsumerSpec } from './subscribe-command.js';
 import { TopicPlace } from './topic-place.js';
+import type { OpenTransaction } from './transaction.js';
+import { TransactionalAcks } from './transactional-acks.js';
 import type { WireContext } from './wire-context.js';
 
 const ACK_NUMBERS: Readonly<Record<AckType, number>> = { individual: 0, cumulative: 1 };
@@ -53,6 +55,7 @@ export class TopicConsumer implements ConsumerSide {
   readonly #entryAcks = new EntryAcks();
   readonly #arrivals: EntryArrivals;
   readonly #acks: PendingAcks;
+  readonly #inTransactions: TransactionalAcks;
   #connection: Connection | undefined;
   #generation = 0;
   #state: SubscriptionState['state'] = 'lost';
@@ -93,6 +96,8 @@ export class TopicConsumer implements ConsumerSide {
       (type, ids) => this.#sendAcks(type, ids),
       (items) => this.#entryAcks.confirmed(items),
     );
+    const settling = { spec, consumerId: this.#id, entryAcks: this.#entryAcks, acks: this.#acks };
+    this.#inTransactions = new TransactionalAcks(this, settling);
     const parts = {
       subject: `subscription "${spec.subscription}" on ${topic}`,
       attach: () => this.#attach(),
@@ -141,6 +146,11 @@ export class TopicConsumer implements ConsumerSide {
       return Promise.reject(toError(error));
     }
     return this.#acks.add(this.#entryAcks.acknowledge(id));
+  }
+
+  /** As parts of `transaction`. Resolves once they are in there. @throws TransportError, see `TransactionalAcks`. */
+  acknowledgeIn(transaction: OpenTransaction, ids: readonly MessageId[]): Promise<void> {
+    return this.#inTransactions.acknowledge(transaction, ids);
   }
 
   async acknowledgeCumulative(id: MessageId): Promise<void> {
@@ -240,7 +250,9 @@ export class TopicConsumer implements ConsumerSide {
     this.#connection = undefined;
     this.#place.left(reason, assigned);
     this.#arrivals.reset();
-    this.#acks.failAll(connectionLost(`subscription "${this.#spec.subscription}": ${reason.message}`, reason));
+    const lost = connectionLost(`subscription "${this.#spec.subscription}": ${reason.message}`, reason);
+    this.#acks.failAll(lost);
+    this.#inTransactions.failAll(lost);
     this.#drop(() => true);
     if (this.#state !== 'lost') this.#changeState('lost');
     this.#attachment.lost();

@@ -17,7 +17,7 @@ import type { EntryPlace, PendingReceipts } from './pending-receipts.js';
 import type { CommandBody } from './protocol/commands.js';
 import { freeFrameMemory } from './protocol/frame-memory.js';
 import { isIntactSend, sectionBytesOf } from './protocol/frames.js';
-import { messageTooLarge, nameUsedUp, overtaken, storedOutOfReach } from './publish-errors.js';
+import { endedUnsent, messageTooLarge, nameUsedUp, overtaken, storedOutOfReach } from './publish-errors.js';
 import { ACCESS_MODE_NUMBERS } from './publisher-options.js';
 import type { ResolvedPublisherOptions } from './publisher-options.js';
 import { SendTimeout } from './send-timeout.js';
@@ -238,6 +238,7 @@ export class TopicProducer implements ProducerSide {
       throw connectionLost(`producer of ${this.topic}: closed while it was registered`);
     }
     this.#connection = connection;
+    for (const entry of this.#pending.takeEnded()) this.#giveUp(entry, endedUnsent(this.topic));
     for (const entry of this.#pending.toArray()) {
       entry.sentBefore = true;
       connection.sendFrame(entry.frame);
@@ -309,7 +310,7 @@ export class TopicProducer implements ProducerSide {
   #send(batch: OutgoingBatch): void {
     let entries: readonly PendingEntry[];
     try {
-      entries = this.#chunksOf(batch) ?? [entryOf(batch, this.#byKey, this.#origin())];
+      entries = this.#chunksOf(batch) ?? [entryOf(batch, this.#byKey, this.#origin(batch))];
     } catch (error) {
       return this.#fail(batch.receipts, error as Error);
     }
@@ -327,16 +328,17 @@ export class TopicProducer implements ProducerSide {
   #chunksOf(batch: OutgoingBatch): readonly PendingEntry[] | undefined {
     const { maxChunkBytes } = this.#parts.options;
     if (maxChunkBytes === undefined) return undefined;
-    return chunkEntriesOf(batch, this.#origin(), { maxChunkBytes, maxEntryBytes: this.#parts.maxEntryBytes() });
+    return chunkEntriesOf(batch, this.#origin(batch), { maxChunkBytes, maxEntryBytes: this.#parts.maxEntryBytes() });
   }
 
-  #origin(): EntryOrigin {
+  #origin({ transaction }: OutgoingBatch): EntryOrigin {
     return {
       producerId: this.#id,
       producerName: this.#name ?? '',
       publishTimeMs: this.#context.options.clock.now(),
       compression: this.#parts.compression,
       schemaVersion: this.#schemaVersion,
+      transaction,
     };
   }
 

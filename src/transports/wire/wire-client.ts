@@ -12,6 +12,9 @@ import { alreadyClosed } from './server-errors.js';
 import { NamedTopics, PatternTopics } from './topic-source.js';
 import { askSchema } from './topic-schema.js';
 import type { TopicSchema } from './topic-schema.js';
+import type { Transaction } from './transaction.js';
+import { TransactionCoordinators, resolveTransactionOptions } from './transaction-coordinators.js';
+import type { TransactionOptions } from './transaction-coordinators.js';
 import { WireConsumer } from './wire-consumer.js';
 import { resolveConsumerOptions, resolveSubscribeOptions } from './wire-consumer-options.js';
 import type { ResolvedSubscription, WireConsumerOptions, WireSubscribeOptions } from './wire-consumer-options.js';
@@ -31,6 +34,7 @@ const DEFAULT_MAX_MESSAGE_BYTES = 5 * 1024 * 1024;
 export class WireClient {
   readonly #context: WireContext;
   readonly #open = new Set<{ close(): Promise<void> }>();
+  readonly #coordinators: TransactionCoordinators;
   #maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES;
   #closed = false;
 
@@ -46,6 +50,7 @@ export class WireClient {
       pendingBytes: new PendingBytes(resolved.maxPendingBytes),
       nextId: () => ++lastId,
     };
+    this.#coordinators = new TransactionCoordinators(this.#context);
   }
 
   /** What the broker takes for one message, in bytes; Pulsar's default before a broker was asked. */
@@ -114,7 +119,18 @@ export class WireClient {
     return repeatPassing(() => askSchema(pool, full), options);
   }
 
-  /** Closes what is still open, then the connections. Calling it twice is allowed. */
+  /**
+   * Begins a transaction: give it to `publish` and `acknowledge`, then commit or abort it. Readers of the topics that are
+   * published to in it see nothing behind its first message until it ends, so keep it short (T-07).
+   * @throws ConfigurationError; TransportError TRANSACTIONS_UNAVAILABLE, CALL_TIMED_OUT, also when the broker has too many.
+   */
+  async newTransaction(options: TransactionOptions = {}): Promise<Transaction> {
+    this.#checkOpen();
+    const { timeoutMs } = resolveTransactionOptions(options);
+    return this.#keep(await this.#coordinators.begin(timeoutMs, (ended) => void this.#open.delete(ended)));
+  }
+
+  /** Aborts transactions that are open, closes what is still open, then the connections. Calling it twice is allowed. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([...this.#open].map((opened) => opened.close()));

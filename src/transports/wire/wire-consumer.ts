@@ -6,6 +6,7 @@ import type { MessageId } from '../../core/message-id.js';
 import type { Subscription, SubscriptionState } from '../../ports/transport.js';
 import type { ConsumerRedelivery, NackedArrival } from './wire-consumer-redelivery.js';
 import type { SeekTarget } from './seek-position.js';
+import type { InTransaction } from './transaction.js';
 import type { WireSubscription } from './wire-subscription.js';
 
 export class WireConsumer implements Subscription {
@@ -51,10 +52,14 @@ export class WireConsumer implements Subscription {
   /**
    * Resolves with the broker's receipt. Redelivery of these messages is cancelled at the call; batch siblings keep
    * theirs. When the call fails, the message is unacknowledged: acknowledge it again, or negatively.
-   * @throws TransportError CONNECTION_LOST (retriable), ALREADY_CLOSED; PulseworkError MESSAGE_ID_INVALID.
+   * @param options `{ transaction }`: resolves when they are in it. They come no more while it is open, are acknowledged once
+   *   it is committed, and come again when it is aborted. The same message in two transactions is a conflict, and one that
+   *   is acknowledged without a transaction meanwhile stays acknowledged whatever becomes of it (T-10, T-14).
+   * @throws TransportError CONNECTION_LOST (retriable), ALREADY_CLOSED; in a transaction TRANSACTION_CONFLICT,
+   *   TRANSACTION_ENDED; PulseworkError MESSAGE_ID_INVALID.
    */
-  acknowledge(ids: readonly MessageId[]): Promise<void> {
-    return this.#redelivery.isIdle ? this.#subscription.acknowledge(ids) : this.#acknowledge(ids);
+  acknowledge(ids: readonly MessageId[], options?: InTransaction): Promise<void> {
+    return this.#redelivery.isIdle ? this.#subscription.acknowledge(ids, options) : this.#acknowledge(ids, options);
   }
 
   /** Exclusive and Failover only: everything up to and including `id`. @throws TransportError NOT_SUPPORTED elsewhere. */
@@ -122,11 +127,11 @@ export class WireConsumer implements Subscription {
     return message;
   }
 
-  async #acknowledge(ids: readonly MessageId[]): Promise<void> {
+  async #acknowledge(ids: readonly MessageId[], options?: InTransaction): Promise<void> {
     // First: a foreign id fails the call before anything is cancelled (G-04).
     this.#subscription.checkIds(ids);
     this.#redelivery.acknowledged(ids);
-    await this.#subscription.acknowledge(ids);
+    await this.#subscription.acknowledge(ids, options);
   }
 
   #stateChanged(state: SubscriptionState): void {

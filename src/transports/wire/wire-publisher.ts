@@ -1,6 +1,6 @@
 // The Publisher port over the wire: one producer per partition, the choice of the partition, and the room for messages
 // that wait for receipts.
-import { PulseworkError, describeValue } from '../../core/errors.js';
+import { PulseworkError, describeValue, toError } from '../../core/errors.js';
 import type { EncodedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
 import { partitionOf } from '../../core/topic-name.js';
@@ -19,6 +19,9 @@ import { alreadyClosed } from './server-errors.js';
 import { TopicProducer } from './topic-producer.js';
 import type { TopicProducerParts } from './topic-producer.js';
 import { partitionNames } from './topic-source.js';
+import { transactionOf } from './transaction.js';
+import type { InTransaction, OpenTransaction } from './transaction.js';
+import { TransactionGate } from './transaction-gate.js';
 import type { WireContext } from './wire-context.js';
 
 export interface WirePublisherParts {
@@ -37,6 +40,7 @@ export class WirePublisher implements Publisher {
   readonly #producers: TopicProducer[] = [];
   readonly #routing: MessageRouting<TopicProducer>;
   readonly #room: PendingRoom;
+  readonly #gates = new Map<TopicProducer, TransactionGate>();
   #growth: PartitionGrowth | undefined;
   #lastSequenceId = -1;
   #closed = false;
@@ -94,14 +98,39 @@ export class WirePublisher implements Publisher {
   }
 
   /**
-   * See the port.
+   * See the port. @param sequenceId undefined for `nextSequenceId()`. @param options `{ transaction }`: the message is shown
+   * once that is committed. Then sequence ids are not for repeating: a broker that deduplicates does not look whether what
+   * it had before was aborted.
    * Waits for room when too much is without a receipt. @throws TransportError also CALL_TIMED_OUT, see `sendTimeoutMs`.
    */
-  publish(message: EncodedMessage, sequenceId: number): Promise<MessageId> {
+  publish(message: EncodedMessage, sequenceId = this.nextSequenceId(), options?: InTransaction): Promise<MessageId> {
+    if (options !== undefined) return this.#publishIn(options, message, sequenceId);
     const wrong = this.#whatIsWrong(message, sequenceId);
     if (wrong !== undefined) return Promise.reject(wrong);
     // Not an async function: the promise of one around this promise would cost as much as all the rest.
-    return this.#room.enter({ message, sequenceId, bytes: sizeOf(message), sinceMs: undefined });
+    return this.#room.enter({
+      message,
+      sequenceId,
+      bytes: sizeOf(message),
+      sinceMs: undefined,
+      transaction: undefined,
+    });
+  }
+
+  #publishIn(options: InTransaction, message: EncodedMessage, sequenceId: number): Promise<MessageId> {
+    let transaction: OpenTransaction | undefined;
+    try {
+      transaction = transactionOf(options);
+    } catch (error) {
+      return Promise.reject(toError(error));
+    }
+    if (transaction === undefined) return this.publish(message, sequenceId);
+    transaction.publishesBy(this);
+    return transaction.run(() => {
+      const wrong = this.#whatIsWrong(message, sequenceId);
+      if (wrong !== undefined) return Promise.reject(wrong);
+      return this.#room.enter({ message, sequenceId, bytes: sizeOf(message), sinceMs: undefined, transaction });
+    });
   }
 
   #whatIsWrong({ payload }: EncodedMessage, sequenceId: number): Error | undefined {
@@ -154,7 +183,21 @@ export class WirePublisher implements Publisher {
       this.#room.leave({ count: 1, bytes: message.bytes });
       return Promise.reject(failure);
     }
-    return producer.publish(message);
+    if (message.transaction === undefined && this.#gates.size === 0) return producer.publish(message);
+    return this.#gateTo(producer).enter(message);
+  }
+
+  /** From the first transaction on: what is published afterwards may have to wait for what was before. */
+  #gateTo(producer: TopicProducer): TransactionGate {
+    const known = this.#gates.get(producer);
+    if (known !== undefined) return known;
+    const gate = new TransactionGate({
+      topic: producer.topic,
+      publish: (message) => producer.publish(message),
+      refused: ({ bytes }) => this.#room.leave({ count: 1, bytes }),
+    });
+    this.#gates.set(producer, gate);
+    return gate;
   }
 }
 

@@ -16,6 +16,8 @@ import type { ConsumerOwner } from './topic-consumer.js';
 import { TopicConsumers } from './topic-consumers.js';
 import type { TopicConsumersParts } from './topic-consumers.js';
 import type { TopicSource } from './topic-source.js';
+import { transactionOf } from './transaction.js';
+import type { InTransaction, OpenTransaction } from './transaction.js';
 import type { WireContext } from './wire-context.js';
 
 /** How a subscription is opened, beside what it asks for. */
@@ -91,9 +93,12 @@ export class WireSubscription implements Subscription {
     return Promise.resolve(message);
   }
 
-  acknowledge(ids: readonly MessageId[]): Promise<void> {
+  /** @param options `{ transaction }`: they are acknowledged once that is committed, see `WireConsumer.acknowledge`. */
+  acknowledge(ids: readonly MessageId[], options?: InTransaction): Promise<void> {
     try {
       this.#checkOpen();
+      const transaction = transactionOf(options);
+      if (transaction !== undefined) return this.#acknowledgeIn(transaction, ids);
       // All are checked first: a foreign id fails the call before anything is acknowledged (G-04).
       const taken = ids.map((id) => ({ id, consumer: this.#consumerThatTakes(id) }));
       const answers = taken.map(({ id, consumer }) => consumer.acknowledge(id));
@@ -104,6 +109,17 @@ export class WireSubscription implements Subscription {
     } catch (error) {
       return Promise.reject(toError(error));
     }
+  }
+
+  #acknowledgeIn(transaction: OpenTransaction, ids: readonly MessageId[]): Promise<void> {
+    this.checkIds(ids);
+    const calls = [...this.#byConsumer(ids)];
+    return transaction.run(async () => {
+      // All of them: the end of the transaction waits for this.
+      const results = calls.map(([consumer, own]) => consumer.acknowledgeIn(transaction, own));
+      await Promise.allSettled(results);
+      await Promise.all(results);
+    });
   }
 
   async acknowledgeCumulative(id: MessageId): Promise<void> {

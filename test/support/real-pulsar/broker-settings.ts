@@ -14,7 +14,7 @@ export interface ProxyPorts {
 }
 
 export interface BrokerSettingsOptions {
-  /** A restart on old data can stall a namespace for 30 s while it is on: only for suites about transactions. @default false */
+  /** Only for the suite about transactions, and until a restart: see `RealPulsar.restart`. @default false */
   readonly transactions?: boolean | undefined;
   /** Any other key of `standalone.conf` (TLS, authentication, limits); also overrides what is set here. */
   readonly settings?: Readonly<Record<string, string | number | boolean>> | undefined;

@@ -117,6 +117,17 @@ export class PulsarPeer {
     return { close: async () => void (await this.#peer.request('close-producer', { producer })) };
   }
 
+  /** The same in one transaction, which is committed or aborted at the end. Java only. */
+  async produceInTransaction(
+    serviceUrl: string,
+    topic: string,
+    messages: readonly { readonly value: string }[],
+    commit: boolean,
+  ): Promise<void> {
+    const encoded = messages.map(({ value }) => ({ value: base64(value) }));
+    await this.#peer.request('produce-in-transaction', { serviceUrl, topic, messages: encoded, commit });
+  }
+
   async subscribe(
     serviceUrl: string,
     topics: string | readonly string[],

@@ -12,7 +12,13 @@ export interface CommandType<T extends object> {
   readonly body: MessageType<T>;
 }
 
-export const COMMANDS = { ...COMMANDS_ON_CONNECTION, ...COMMANDS_ON_TOPIC, ...COMMANDS_ON_NAMESPACE, ...COMMANDS_ON_SCHEMA, ...COMMANDS_ON_TRANSACTIONS } as const;
+export const COMMANDS = {
+  ...COMMANDS_ON_CONNECTION,
+  ...COMMANDS_ON_TOPIC,
+  ...COMMANDS_ON_NAMESPACE,
+  ...COMMANDS_ON_SCHEMA,
+  ...COMMANDS_ON_TRANSACTIONS,
+} as const;
 
 export type CommandName = keyof typeof COMMANDS;
 export type CommandBody<N extends CommandName> = Decoded<(typeof COMMANDS)[N]['body']>;

@@ -38,6 +38,7 @@ import org.apache.pulsar.client.api.Reader;
 import org.apache.pulsar.client.api.SubscriptionInitialPosition;
 import org.apache.pulsar.client.api.SubscriptionType;
 import org.apache.pulsar.client.api.TypedMessageBuilder;
+import org.apache.pulsar.client.api.transaction.Transaction;
 import org.apache.pulsar.client.impl.BatchMessageIdImpl;
 import org.apache.pulsar.client.impl.JavaStringHash;
 import org.apache.pulsar.client.impl.MessageIdImpl;
@@ -106,6 +107,7 @@ public final class PulsarPeer {
             case "close-producer" -> closeProducer(request);
             case "subscribe" -> subscribe(request);
             case "receive" -> receive(request);
+            case "produce-in-transaction" -> produceInTransaction(request);
             case "read-all" -> readAll(request);
             case "read-values" -> TopicSchemas.read(client(request), request);
             case "partition-of" -> MathUtils.signSafeMod(
@@ -149,6 +151,22 @@ public final class PulsarPeer {
             }
         }
         return sent;
+    }
+
+    /** All messages in one transaction, which ends as the request says. */
+    private String produceInTransaction(JsonNode request) throws Exception {
+        String url = request.get("serviceUrl").asText();
+        try (PulsarClient client = PulsarClient.builder().serviceUrl(url).enableTransaction(true).build();
+                Producer<byte[]> producer = client.newProducer().topic(request.get("topic").asText())
+                    .sendTimeout(0, TimeUnit.SECONDS).create()) {
+            Transaction transaction = client.newTransaction().build().get(60, TimeUnit.SECONDS);
+            for (JsonNode message : request.get("messages")) {
+                producer.newMessage(transaction).value(bytes(message.get("value"))).send();
+            }
+            boolean commit = request.get("commit").asBoolean();
+            (commit ? transaction.commit() : transaction.abort()).get(60, TimeUnit.SECONDS);
+        }
+        return "done";
     }
 
     private Producer<byte[]> producer(JsonNode request) throws Exception {

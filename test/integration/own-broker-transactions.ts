@@ -1,0 +1,171 @@
+// Transactions on a real broker that has them: what readers see and when, here and in Java's client, what is acknowledged,
+// and what the coordinator answers.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { TransactionCoordinators } from '../../src/transports/wire/transaction-coordinators.js';
+import { ConnectionPool } from '../../src/transports/wire/connection-pool.js';
+import { Lookup } from '../../src/transports/wire/lookup.js';
+import { PendingBytes } from '../../src/transports/wire/pending-message.js';
+import { resolveWireOptions } from '../../src/transports/wire/wire-options.js';
+import { WireClient } from '../../src/wire.js';
+import type { WireConsumer, WireConsumerOptions } from '../../src/wire.js';
+import { receive, texts } from '../support/received.js';
+import type { testWithBroker } from '../support/real-pulsar/integration-test.js';
+import type { RealPulsar } from '../support/real-pulsar/real-pulsar.js';
+
+/** Long enough for what a broker shows by mistake; what it shows rightly comes within 400 ms. */
+const QUIET_MS = 500;
+const message = (text: string) => ({ payload: Buffer.from(text), properties: {} });
+const nothing = async (consumer: WireConsumer) => expect(texts(await receive(consumer, 1, QUIET_MS))).toEqual([]);
+
+async function connected(broker: RealPulsar) {
+  const client = new WireClient({ serviceUrl: broker.serviceUrl });
+  const read = (topic: string, options: Partial<WireConsumerOptions> = {}) =>
+    client.subscribe({ topics: [topic], subscription: 's', ...options });
+  return { client, read, [Symbol.asyncDispose]: () => client.close() };
+}
+
+/** What a client asks coordinators for, without a client that knows better. */
+async function coordinatorsOf(broker: RealPulsar) {
+  const options = resolveWireOptions({ serviceUrl: broker.serviceUrl });
+  const pool = new ConnectionPool(options);
+  let lastId = 0;
+  const shared = { options, pool, lookup: new Lookup(pool, options), pendingBytes: new PendingBytes(1) };
+  const coordinators = new TransactionCoordinators({ ...shared, nextId: () => ++lastId });
+  const begin = (timeoutMs: number) => coordinators.begin(timeoutMs, () => undefined);
+  return { coordinators, begin, [Symbol.asyncDispose]: () => pool.close() };
+}
+
+export function transactionTests(test: ReturnType<typeof testWithBroker>): void {
+  test('what is published is seen once it is committed, and never after an abort, here and by Java', async ({
+    broker,
+    java,
+  }) => {
+    await using world = await connected(broker);
+    const { client, read } = world;
+    await broker.admin.createPartitionedTopic('committed', 2);
+    const here = await read('committed');
+    const there = await java.subscribe(broker.serviceUrl, 'committed', { subscription: 'java' });
+    const publisher = await client.publisher('committed');
+    const publish = async (prefix: string, end: 'commit' | 'abort') => {
+      const transaction = await client.newTransaction();
+      const one = (n: number) =>
+        publisher.publish({ ...message(`${prefix}${n}`), key: `k${n}` }, undefined, { transaction });
+      await Promise.all(Array.from({ length: 8 }, (_, n) => one(n)));
+      if (end === 'commit') await nothing(here);
+      await transaction[end]();
+      return transaction.state;
+    };
+
+    expect(await publish('aborted ', 'abort')).toBe('aborted');
+    expect(await publish('committed ', 'commit')).toBe('committed');
+
+    const expected = Array.from({ length: 8 }, (_, n) => `committed ${n}`);
+    expect(texts(await receive(here, 8)).toSorted()).toEqual(expected);
+    expect((await there.receive(8)).map(({ value }) => String(value)).toSorted()).toEqual(expected);
+    await nothing(here);
+  });
+
+  test("Java's transaction is seen here once it is committed, and its aborted one never", async ({ broker, java }) => {
+    await using world = await connected(broker);
+    const consumer = await world.read('of-java');
+    await java.produceInTransaction(broker.serviceUrl, 'of-java', [{ value: 'aborted' }], false);
+    await java.produceInTransaction(broker.serviceUrl, 'of-java', [{ value: 'a' }, { value: 'b' }], true);
+
+    expect(texts(await receive(consumer, 2))).toEqual(['a', 'b']);
+  });
+
+  test.for(['shared', 'exclusive'] as const)(
+    'on %s what is acknowledged comes again after an abort, and no more after a commit',
+    async (type, { broker }) => {
+      await using world = await connected(broker);
+      const { client, read } = world;
+      const topic = `acknowledged-${type}`;
+      const consumer = await read(topic, { type });
+      const publisher = await client.publisher(topic, { batching: { maxDelayMs: 20 } });
+      const published = ['a', 'b', 'c'].map((text) => publisher.publish(message(text)));
+      await Promise.all(published);
+
+      const aborted = await client.newTransaction();
+      const first = await receive(consumer, 3);
+      await consumer.acknowledge([first[0]!.id], { transaction: aborted });
+      await consumer.acknowledge([first[1]!.id], { transaction: aborted });
+      await aborted.abort();
+      const again = await receive(consumer, type === 'shared' ? 2 : 3);
+      expect(texts(again)).toEqual(['a', 'b', 'c'].slice(0, again.length));
+
+      const committed = await client.newTransaction();
+      const all = type === 'shared' ? [...again, first[2]!] : again;
+      await consumer.acknowledge(
+        all.map(({ id }) => id),
+        { transaction: committed },
+      );
+      await committed.commit();
+      await consumer.close();
+      const next = await read(topic, { type });
+      await nothing(next);
+    },
+  );
+
+  test('an open transaction hides what is published after it, until it ends (T-07)', async ({ broker }) => {
+    await using world = await connected(broker);
+    const { client, read } = world;
+    const consumer = await read('hidden');
+    const publisher = await client.publisher('hidden');
+    await publisher.publish(message('before'));
+    const transaction = await client.newTransaction();
+    await publisher.publish(message('in it'), undefined, { transaction });
+    await publisher.publish(message('after'));
+
+    expect(texts(await receive(consumer, 2, QUIET_MS))).toEqual(['before']);
+    await transaction.abort();
+    expect(texts(await receive(consumer, 1))).toEqual(['after']);
+  });
+
+  test('what is acknowledged without a transaction meanwhile stays acknowledged after an abort (T-14)', async ({
+    broker,
+  }) => {
+    await using world = await connected(broker);
+    const { client, read } = world;
+    const consumer = await read('plainly', { type: 'shared' });
+    const publisher = await client.publisher('plainly', { batching: false });
+    await publisher.publish(message('in both'));
+    await publisher.publish(message('in one'));
+    const [both, one] = await receive(consumer, 2);
+    const transaction = await client.newTransaction();
+    await consumer.acknowledge([both!.id, one!.id], { transaction });
+    await consumer.acknowledge([both!.id]);
+    await transaction.abort();
+
+    expect(texts(await receive(consumer, 2, QUIET_MS))).toEqual(['in one']);
+  });
+
+  test('a message in two transactions is a conflict, and a second commit or one that is late finds none', async ({
+    broker,
+  }) => {
+    await using world = await connected(broker);
+    await using raw = await coordinatorsOf(broker);
+    // Milliseconds: were they seconds, the one would outlast this test by far.
+    const [short, long] = [await raw.begin(1_500), await raw.begin(60_000)];
+    const since = Date.now();
+    const { client, read } = world;
+    const consumer = await read('twice', { type: 'shared' });
+    const publisher = await client.publisher('twice');
+    await publisher.publish(message('a'));
+    const [a] = await receive(consumer, 1);
+    const [one, other] = [await client.newTransaction(), await client.newTransaction()];
+    await consumer.acknowledge([a!.id], { transaction: one });
+
+    const acknowledging = consumer.acknowledge([a!.id], { transaction: other });
+    await expect(acknowledging).rejects.toMatchObject({ code: 'TRANSACTION_CONFLICT' });
+    await expect(other.commit()).rejects.toMatchObject({ code: 'TRANSACTION_ABORTED' });
+    await one.commit();
+
+    const ended = { code: 'TRANSACTION_ENDED' };
+    await expect(raw.coordinators.commit(one.id)).rejects.toMatchObject(ended);
+    await raw.coordinators.commit(long.id);
+    await sleep(Math.max(0, since + 3_500 - Date.now()));
+    await expect(raw.coordinators.commit(short.id)).rejects.toMatchObject(ended);
+    await Promise.all([short, long].map((each) => each.close()));
+  });
+}

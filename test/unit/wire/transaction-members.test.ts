@@ -1,0 +1,166 @@
+// What belongs to a transaction, against a scripted cluster: messages and acknowledgements, and what goes before them.
+import { describe, expect, it } from 'vitest';
+import type { Transaction } from '../../../src/wire.js';
+import { TOPIC, batchSection, receiveMany, section } from '../../support/scripted-consumer.js';
+import { message, NOT_FOUND, start, subscribed, all, order, count, entries } from './transaction-kit.js';
+
+describe('messages of a transaction', () => {
+  it('wait until the coordinator knows their partition, once each, and carry the transaction twice', async () => {
+    const { client, server } = await start();
+    const publisher = await client.publisher(TOPIC);
+    const transaction = await client.newTransaction();
+    await Promise.all(['a', 'b'].map((text) => publisher.publish(message(text), undefined, { transaction })));
+    await publisher.publish(message('c'), undefined, { transaction });
+
+    expect(order(server, ['ADD_PARTITION_TO_TXN', 'SEND'])).toEqual(['ADD_PARTITION_TO_TXN', 'SEND', 'SEND']);
+    const [send] = all(server, 'SEND');
+    expect(send).toMatchObject({ numMessages: 2, txnidMostBits: 0n, txnidLeastBits: 7n });
+    expect(entries(server)[0]).toMatchObject({ numMessagesInBatch: 2, txnidMostBits: 0n, txnidLeastBits: 7n });
+    expect(entries(server)[1]).toMatchObject({ txnidMostBits: 0n, txnidLeastBits: 7n });
+  });
+
+  it('keep their place among those published before and after, and share no batch with them', async () => {
+    const { client, server } = await start();
+    const publisher = await client.publisher(TOPIC, { batching: { maxDelayMs: 20 } });
+    const one = await client.newTransaction();
+    const other = await client.newTransaction();
+    const publishing = [undefined, one, one, other, undefined, undefined].map((transaction, sequenceId) =>
+      publisher.publish(message(`${sequenceId}`), sequenceId, { transaction }),
+    );
+    await Promise.all(publishing);
+
+    const sent = entries(server).map(({ sequenceId, numMessagesInBatch = 1, txnidMostBits }) => {
+      return [sequenceId, numMessagesInBatch, txnidMostBits];
+    });
+    expect(sent).toEqual([
+      [0, 1, undefined],
+      [1, 2, 0n],
+      [3, 1, 1n],
+      [4, 2, undefined],
+    ]);
+  });
+
+  it('all chunks of one carry it', async () => {
+    const { client, server } = await start();
+    const publisher = await client.publisher(TOPIC, { batching: false, chunking: true });
+    const transaction = await client.newTransaction();
+    const large = { payload: Buffer.alloc(250_000), properties: {} };
+    await publisher.publish(large, undefined, { transaction });
+
+    expect(all(server, 'SEND').map(({ txnidLeastBits }) => txnidLeastBits)).toEqual([7n, 7n, 7n]);
+    expect(entries(server).map(({ txnidLeastBits }) => txnidLeastBits)).toEqual([7n, 7n, 7n]);
+  });
+
+  it('none is sent where the coordinator refuses the partition, and what follows goes on', async () => {
+    const { client, server } = await start({
+      ADD_PARTITION_TO_TXN: ({ requestId }, peer) =>
+        peer.send('ADD_PARTITION_TO_TXN_RESPONSE', { requestId, error: NOT_FOUND.status, message: 'no' }),
+    });
+    const publisher = await client.publisher(TOPIC);
+    const transaction = await client.newTransaction();
+    const refused = publisher.publish(message('a'), 0, { transaction }).catch((error: unknown) => error);
+    await publisher.publish(message('b'), 1);
+
+    expect(await refused).toMatchObject({ code: 'TRANSACTION_ENDED' });
+    expect(all(server, 'SEND').map(({ sequenceId }) => sequenceId)).toEqual([1]);
+    await expect(transaction.commit()).rejects.toMatchObject({ code: 'TRANSACTION_ABORTED' });
+  });
+
+  it('something else in the place of a transaction is refused by name', async () => {
+    const { client } = await start();
+    const publisher = await client.publisher(TOPIC);
+    const publishing = publisher.publish(message('a'), 0, { transaction: {} as Transaction });
+
+    await expect(publishing).rejects.toMatchObject({ code: 'CONFIGURATION_INVALID' });
+    await expect(publisher.publish(message('a'), 0, { txn: 1 } as object)).rejects.toThrow('unknown option "txn"');
+  });
+});
+
+describe('acknowledgements in a transaction', () => {
+  it('wait until the coordinator knows the subscription, and name nothing but what was given (T-10)', async () => {
+    const { subscription, client, server, deliver } = await subscribed({ type: 'shared' });
+    deliver(1, section('a'));
+    deliver(2, batchSection(['b', 'c', 'd']));
+    const [a, b, c, d] = await receiveMany(subscription, 4);
+    const transaction = await client.newTransaction();
+    await subscription.acknowledge([b!.id]); // Not in it: what follows must not name it again.
+
+    await subscription.acknowledge([a!.id, c!.id], { transaction });
+    await subscription.acknowledge([d!.id], { transaction });
+
+    const [added, ...further] = all(server, 'ADD_SUBSCRIPTION_TO_TXN');
+    expect(added).toMatchObject({ subscription: [{ topic: TOPIC, subscription: 's' }] });
+    expect(further).toEqual([]);
+    const [, first, second] = all(server, 'ACK');
+    const txn = { txnidMostBits: 0n, txnidLeastBits: 7n };
+    expect(first).toMatchObject({ ...txn, ackType: 0, requestId: expect.any(Number) as number });
+    expect(first?.messageId).toMatchObject([{ entryId: 1 }, { entryId: 2, ackSet: [0b101n], batchSize: 3 }]);
+    expect(second?.messageId).toMatchObject([{ entryId: 2, ackSet: [0b011n], batchSize: 3 }]);
+  });
+
+  it('the last one of a batch, once committed, ends with the whole entry', async () => {
+    const { subscription, client, server, deliver } = await subscribed({ type: 'shared' });
+    deliver(2, batchSection(['a', 'b']));
+    const [a, b] = await receiveMany(subscription, 2);
+    const transaction = await client.newTransaction();
+    await subscription.acknowledge([a!.id], { transaction });
+    await subscription.acknowledge([b!.id]);
+    expect(count(server, 'ACK')).toBe(2);
+
+    await transaction.commit();
+    const whole = await server.command('ACK', 3);
+
+    expect(whole.messageId).toEqual([{ ledgerId: 1, entryId: 2 }]);
+    expect(whole.txnidLeastBits).toBeUndefined();
+  });
+
+  it('a conflict fails the call, and the commit aborts', async () => {
+    const { subscription, client, server, deliver } = await subscribed(
+      { type: 'shared' },
+      {
+        ACK: ({ consumerId, requestId }, peer) =>
+          peer.send('ACK_RESPONSE', { consumerId, requestId, error: NOT_FOUND.conflict, message: 'taken' }),
+      },
+    );
+    deliver(1, section('a'));
+    const [a] = await receiveMany(subscription, 1);
+    const transaction = await client.newTransaction();
+    const acknowledging = subscription.acknowledge([a!.id], { transaction });
+
+    await expect(acknowledging).rejects.toMatchObject({ code: 'TRANSACTION_CONFLICT', retriable: false });
+    const cause = { code: 'TRANSACTION_CONFLICT' };
+    await expect(transaction.commit()).rejects.toMatchObject({ code: 'TRANSACTION_ABORTED', cause });
+    expect(all(server, 'END_TXN').map(({ txnAction }) => txnAction)).toEqual([1]);
+    expect(transaction.state).toBe('aborted');
+  });
+
+  it('one without an answer when the consumer is detached fails at once', async () => {
+    const { subscription, client, server, deliver, say, consumerId } = await subscribed({}, { ACK: () => undefined });
+    deliver(1, section('a'));
+    const [a] = await receiveMany(subscription, 1);
+    const transaction = await client.newTransaction();
+    const acknowledging = subscription.acknowledge([a!.id], { transaction }).catch((error: unknown) => error);
+    await server.command('ACK');
+    say('CLOSE_CONSUMER', { consumerId, requestId: -1 });
+
+    expect(await acknowledging).toMatchObject({ code: 'CONNECTION_LOST' });
+  });
+
+  it.each([
+    ['shared', 0],
+    ['exclusive', 1],
+    ['failover', 1],
+  ] as const)('after an abort on %s everything is asked for again %i times', async (type, times) => {
+    const { subscription, client, server, deliver, settled } = await subscribed({ type });
+    deliver(1, section('a'));
+    const [a] = await receiveMany(subscription, 1);
+    const transaction = await client.newTransaction();
+    await subscription.acknowledge([a!.id], { transaction });
+    await transaction.abort();
+    await settled();
+
+    expect(order(server, ['END_TXN', 'REDELIVER_UNACKNOWLEDGED_MESSAGES'])).toEqual(
+      ['END_TXN', 'REDELIVER_UNACKNOWLEDGED_MESSAGES'].slice(0, 1 + times),
+    );
+  });
+});
