@@ -117,7 +117,14 @@ export class OptionChecker {
 }
 
 function hasMethod(value: unknown, name: string): boolean {
-  return typeof value === 'object' && value !== null && typeof (value as Record<string, unknown>)[name] === 'function';
+  try {
+    return (
+      typeof value === 'object' && value !== null && typeof (value as Record<string, unknown>)[name] === 'function'
+    );
+  } catch {
+    // A getter that throws gives no method.
+    return false;
+  }
 }
 
 function suffix(hint: string | undefined): string {

@@ -40,7 +40,10 @@ export interface AuditLogOptions {
   readonly write: (record: AuditRecord) => void | Promise<void>;
   /** Records that wait for a slow writer, at most; further ones are lost, logged and counted. @default 10,000 */
   readonly maxQueued?: number | undefined;
-  /** Milliseconds that closing waits for what is queued; the rest is lost, logged and counted. @default 5 s */
+  /**
+   * Milliseconds that closing waits for what is queued, and no longer than the runtime waits for its plugins; the rest is
+   * lost, logged and counted. @default 5 s
+   */
   readonly flushMs?: number | undefined;
   /** Keeps secrets out of `reason`. @default nothing is redacted */
   readonly redact?: Redact | undefined;
@@ -50,8 +53,9 @@ export interface AuditCounts {
   readonly written: number;
   /** `write` threw or rejected. */
   readonly failed: number;
-  /** Never given to `write`: the queue was full, or closing could not wait longer. */
+  /** The queue was full, or closing could not wait longer, also for a `write` that had begun: what becomes of that is unknown. */
   readonly lost: number;
+  /** Waiting, or with the writer now. */
   readonly queued: number;
 }
 
@@ -96,6 +100,8 @@ class QueuedAuditLog implements AuditLog {
   /** What stands before it in the queue is written: taking the first of an array moves all others. */
   #first = 0;
   #writing = false;
+  /** What the writer has now. */
+  #inHand: AuditRecord | undefined;
   #written = 0;
   #runtime: RuntimeControl | undefined;
   #onEmpty: (() => void) | undefined;
@@ -109,11 +115,15 @@ class QueuedAuditLog implements AuditLog {
 
   get counts(): AuditCounts {
     const [failed, lost] = [this.#failures.count, this.#losses.count];
-    return { written: this.#written, failed, lost, queued: this.#queued };
+    return { written: this.#written, failed, lost, queued: this.#unwritten };
   }
 
   get #queued(): number {
     return this.#queue.length - this.#first;
+  }
+
+  get #unwritten(): number {
+    return this.#queued + (this.#inHand === undefined ? 0 : 1);
   }
 
   onStart(runtime: RuntimeControl): void {
@@ -131,13 +141,14 @@ class QueuedAuditLog implements AuditLog {
     if (!this.#writing) void this.#writeQueued(runtime);
   }
 
-  async onClose(): Promise<void> {
+  async onClose(signal?: AbortSignal): Promise<void> {
     const runtime = this.#runtime;
     if (runtime === undefined) return;
     this.#runtime = undefined;
-    if (this.#writing) await this.#flushed(runtime);
-    this.#losses.add(this.#queued, runtime);
+    if (this.#writing) await this.#flushed(runtime, signal);
+    this.#losses.add(this.#unwritten, runtime);
     this.#drop(this.#queued);
+    this.#inHand = undefined;
     this.#failures.sumUp(runtime);
     this.#losses.sumUp(runtime);
   }
@@ -147,17 +158,25 @@ class QueuedAuditLog implements AuditLog {
     this.#writing = true;
     for (let record = this.#queue[this.#first]; record !== undefined; record = this.#queue[this.#first]) {
       this.#drop(1);
+      this.#inHand = record;
       try {
         // Whatever a writer in plain JavaScript gives: only what can be waited for is.
         const writing: unknown = this.#write(record);
         if (typeof writing === 'object' && writing !== null) await (writing as PromiseLike<unknown>);
-        this.#written += 1;
+        if (this.#takeBack(record)) this.#written += 1;
       } catch (error) {
-        this.#failures.add(1, runtime, toError(error));
+        if (this.#takeBack(record)) this.#failures.add(1, runtime, toError(error));
       }
     }
     this.#writing = false;
     this.#onEmpty?.();
+  }
+
+  /** False when closing has counted it as lost. */
+  #takeBack(record: AuditRecord): boolean {
+    if (this.#inHand !== record) return false;
+    this.#inHand = undefined;
+    return true;
   }
 
   #drop(count: number): void {
@@ -168,13 +187,16 @@ class QueuedAuditLog implements AuditLog {
   }
 
   /** Resolves when everything is written, or closing can wait no longer. */
-  #flushed({ clock }: RuntimeControl): Promise<void> {
+  #flushed({ clock }: RuntimeControl, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve) => {
-      const timer = clock.setTimer(this.#flushMs, resolve);
-      this.#onEmpty = () => {
+      const end = (): void => {
         timer.cancel();
+        signal?.removeEventListener('abort', end);
         resolve();
       };
+      const timer = clock.setTimer(this.#flushMs, end);
+      signal?.addEventListener('abort', end);
+      this.#onEmpty = end;
     });
   }
 

@@ -23,6 +23,10 @@ export interface HealthEndpoint extends Plugin {
   readonly address: { readonly host: string; readonly port: number } | undefined;
 }
 
+/** Scrapers at a time; a source that hangs must not take the connections that probes need. */
+const MAX_METRICS_AT_ONCE = 4;
+/** Refused connections come in thousands: one line at first, then at most one in this time. */
+const LOG_EVERY_MS = seconds(10);
 /** A probe or scraper needs one or two connections; the rest would be somebody's mistake. */
 const MAX_CONNECTIONS = 32;
 const MAX_HEADER_BYTES = 8 * 1_024;
@@ -35,7 +39,7 @@ const METRICS_LIMIT_MS = seconds(10);
  * `/livez`: 200 while the process answers. `/readyz`: 200 while the runtime takes messages; 503 with the reasons while it
  * drains or a subscription is degraded. A pause is no reason: what pauses goes on by itself or by whoever asked for it.
  * Before everything is open nothing listens, and a probe finds no server. The start fails with START_FAILED when the
- * address cannot be had.
+ * address cannot be had. Whoever can reach it can use up its connections: expose it to the network of the probes only.
  * @throws ConfigurationError on an option that is unknown or wrong.
  */
 export function healthEndpoint(options: HealthEndpointOptions): HealthEndpoint {
@@ -67,6 +71,8 @@ class HttpHealthEndpoint implements HealthEndpoint {
   #draining = false;
   /** Ends the waits for metrics. */
   readonly #waits = new Set<() => void>();
+  #refused = 0;
+  #refusalsSaidMs = -Infinity;
 
   constructor({ port, host, metrics }: HealthEndpointOptions) {
     this.#port = port;
@@ -80,11 +86,19 @@ class HttpHealthEndpoint implements HealthEndpoint {
   }
 
   async onStart(runtime: RuntimeControl): Promise<void> {
+    if (this.#runtime !== undefined)
+      throw new PulseworkError('START_FAILED', 'this health endpoint is used by another runtime; make one for each');
     this.#runtime = runtime;
     this.#draining = false;
     const server = newServer((request, response) => void this.#serve(request, response));
-    await this.#listen(server);
+    try {
+      await this.#listen(server);
+    } catch (error) {
+      this.#runtime = undefined;
+      throw error;
+    }
     this.#server = server;
+    server.on('drop', () => this.#countRefused(runtime));
     // By itself it is no reason for a process to go on.
     server.unref();
     server.on('error', (error) => runtime.logger.warn('the health endpoint has trouble', { error }));
@@ -100,11 +114,22 @@ class HttpHealthEndpoint implements HealthEndpoint {
     const server = this.#server;
     if (server === undefined) return;
     this.#server = undefined;
+    this.#runtime = undefined;
     await new Promise<void>((resolve) => {
       server.close(() => resolve());
       server.closeAllConnections();
     });
     for (const end of this.#waits) end();
+  }
+
+  /** Without it a probe that fails would tell nothing of why. */
+  #countRefused({ clock, logger }: RuntimeControl): void {
+    this.#refused += 1;
+    if (clock.now() - this.#refusalsSaidMs < LOG_EVERY_MS) return;
+    const facts = { open: MAX_CONNECTIONS, refused: this.#refused };
+    logger.warn('the health endpoint refuses connections: too many are open; probes may fail', facts);
+    this.#refused = 0;
+    this.#refusalsSaidMs = clock.now();
   }
 
   #listen(server: Server): Promise<void> {
@@ -156,8 +181,10 @@ class HttpHealthEndpoint implements HealthEndpoint {
 
   #readiness(): Answer {
     const subscriptions = this.#runtime?.health() ?? [];
+    // Whoever is told of it first: this plugin, or the subscriptions.
+    const drains = this.#draining || subscriptions.some(({ state }) => state === 'draining');
     const reasons = [
-      ...(this.#draining ? ['the runtime drains'] : []),
+      ...(drains ? ['the runtime drains'] : []),
       ...subscriptions.flatMap((subscription) => unreadyBecause(subscription) ?? []),
     ];
     const status = reasons.length === 0 ? 'ready' : 'not-ready';
@@ -165,6 +192,7 @@ class HttpHealthEndpoint implements HealthEndpoint {
   }
 
   async #metricsText(): Promise<Answer> {
+    if (this.#waits.size >= MAX_METRICS_AT_ONCE) return json(503, { status: 'busy' });
     const body: unknown = await this.#inTime(this.#metrics?.());
     if (typeof body !== 'string') throw new Error(`"metrics" must give a text, got ${describeValue(body)}`);
     return { status: 200, body, headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } };

@@ -36,8 +36,10 @@ const OPTION_NAMES = [
 const ROUNDING = 1e-9;
 
 /**
- * A run that waits holds its slot of `concurrency`, and its `timeoutMs` counts; it ends, uncounted, when a drain's deadline
- * passes. Of a batch handler each delivery is one run.
+ * A run that waits holds its slot of `concurrency`, and its `timeoutMs` counts: keep `concurrency / perSecond`, the longest
+ * wait in seconds, well below it, or runs fail that never began. It ends, uncounted, when a drain's deadline passes. Of a
+ * batch handler each delivery is one run: with a `burst` below `maxMessages` batches start with what came through in
+ * `maxWaitMs`.
  * @throws ConfigurationError on an option that is unknown or wrong.
  */
 export function rateLimit(options: RateLimitOptions): Plugin {
@@ -75,12 +77,21 @@ class RateLimit implements Plugin {
   aroundHandler(delivery: Delivery, next: () => Outcome | Promise<Outcome>): Outcome | Promise<Outcome> {
     if (this.#handlers?.has(delivery.handler) === false) return next();
     const bucket = this.#bucketFor(delivery.handler);
-    return bucket.tryTake() ? next() : bucket.take(delivery.signal).then(next);
+    return bucket.tryTake() ? next() : bucket.take(delivery.signal, this.#gaveUp(delivery)).then(next);
   }
 
   onClose(): void {
     for (const bucket of this.#buckets.values()) bucket.close();
     this.#buckets.clear();
+  }
+
+  /** What a wait that is cut short says: of a time limit, that the handler was not what took the time. */
+  #gaveUp({ handler }: Delivery): (reason: unknown, waitedMs: number) => Error {
+    return (reason, waitedMs) => {
+      if (!(reason instanceof PulseworkError) || reason.code !== 'HANDLER_TIMED_OUT') return toError(reason);
+      const waited = `the run waited ${waitedMs} ms for the rate limit ${JSON.stringify(this.name)}, until its time limit`;
+      return new PulseworkError('HANDLER_TIMED_OUT', `handler ${JSON.stringify(handler)} was not called: ${waited}`);
+    };
   }
 
   #bucketFor(handler: string): TokenBucket {
@@ -128,8 +139,9 @@ class TokenBucket {
     return this.#takeOne();
   }
 
-  /** Resolves with a token in hand; rejects with the signal's reason once it aborts. */
-  take(signal: AbortSignal): Promise<void> {
+  /** Resolves with a token in hand; rejects once the signal aborts. @param gaveUp makes the error of the signal's reason. */
+  take(signal: AbortSignal, gaveUp: (reason: unknown, waitedMs: number) => Error): Promise<void> {
+    const begunMs = this.#clock.now();
     return new Promise((resolve, reject) => {
       const abort = (): void => waiting.giveUp(signal.reason);
       const leave = (): void => {
@@ -143,7 +155,7 @@ class TokenBucket {
         },
         giveUp: (reason) => {
           leave();
-          reject(toError(reason));
+          reject(gaveUp(reason, this.#clock.now() - begunMs));
         },
       };
       if (signal.aborted) return abort();

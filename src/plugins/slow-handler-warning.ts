@@ -1,5 +1,6 @@
 // Says which runs take long while they still run: a log line after the fact tells nothing of a handler that hangs.
 // One timer for all runs, for the oldest: a timer for each would cost more than the rest of the plugin.
+import { AsyncResource } from 'node:async_hooks';
 import { formatMessageId } from '../core/message-id.js';
 import { OptionChecker } from '../core/options.js';
 import type { Delivery } from '../core/delivery.js';
@@ -38,6 +39,8 @@ export function slowHandlerWarning(options: SlowHandlerWarningOptions): Plugin {
 
 /** In a list of its own kind: a Set costs more than a timer for each run, since it is rebuilt again and again. */
 interface WatchedRun {
+  /** The timer's is that of whichever run set it: a logger that adds the active trace would name the wrong one. */
+  readonly context: AsyncResource;
   readonly delivery: Delivery;
   readonly startedMs: number;
   dueMs: number;
@@ -69,7 +72,8 @@ class SlowHandlerWarning implements Plugin {
     if (runtime === undefined) return next();
     const startedMs = runtime.clock.now();
     const dueMs = startedMs + this.#afterMs;
-    const run: WatchedRun = { delivery, startedMs, dueMs, earlier: undefined, later: undefined };
+    const context = new AsyncResource('PulseworkSlowHandlerWarning');
+    const run: WatchedRun = { context, delivery, startedMs, dueMs, earlier: undefined, later: undefined };
     this.#append(run);
     if (this.#timer === undefined) this.#setTimer(runtime, this.#afterMs);
     try {
@@ -105,7 +109,8 @@ class SlowHandlerWarning implements Plugin {
         this.#append(run);
       }
       warned += 1;
-      if (warned <= MAX_LINES) logger.warn('handler is slow: the run goes on', fieldsOf(run, now));
+      const warn = (): void => logger.warn('handler is slow: the run goes on', fieldsOf(run, now));
+      if (warned <= MAX_LINES) run.context.runInAsyncScope(warn);
     }
     if (warned > MAX_LINES) logger.warn('more handlers are slow', { runs: warned - MAX_LINES });
   }

@@ -19,10 +19,13 @@ export interface Plugin {
   onStart?(runtime: RuntimeControl): void | Promise<void>;
   onSettled?(report: SettlementReport): void;
   onDeadLettered?(report: SettlementReport): void;
-  /** When the runtime takes no more. */
+  /** When the runtime takes no more. All plugins are told before any is waited for. */
   onDrain?(): void | Promise<void>;
-  /** When everything is closed. */
-  onClose?(): void | Promise<void>;
+  /**
+   * When everything is closed. @param signal aborts when the runtime waits no longer (`callTimeoutMs` for all plugins
+   * together). A runtime always gives one; it may be left out by who calls the hook by hand, as tests do.
+   */
+  onClose?(signal?: AbortSignal): void | Promise<void>;
 }
 
 export interface PublishRequest {

@@ -198,7 +198,8 @@ export class Dispatcher {
       if (!run.collecting) deadline = this.#timeouts?.add(expired);
       void this.#finish(run, result).then((outcome) => {
         deadline?.remove();
-        if (!abandoned) resolve(hasCode(run.interruption, 'HANDLER_TIMED_OUT') ? timedOut() : outcome);
+        const late = hasCode(run.interruption, 'HANDLER_TIMED_OUT') && !saysWhatWasLate(outcome);
+        if (!abandoned) resolve(late ? timedOut() : outcome);
         else if (counted) this.#countAbandoned(-1);
       });
     });
@@ -260,6 +261,11 @@ function handlerOf(plan: HandlerPlan, batches: BatchCollector | undefined): Sing
 /** Work that was done counts, however late; anything else of a run that was told to end was only cut short. */
 function isDone(run: HandlerRun, { kind }: Outcome): boolean {
   return run.begun && (kind === 'success' || kind === 'skip');
+}
+
+/** A plugin knows better than this what the time was spent on, such as a wait before the handler's turn. */
+function saysWhatWasLate(result: RunResult): boolean {
+  return typeof result === 'object' && result.kind === 'retry' && hasCode(result.failure.error, 'HANDLER_TIMED_OUT');
 }
 
 function hasCode(error: Error | undefined, code: ErrorCode): boolean {

@@ -1,28 +1,54 @@
-// Plugins in their order: wrappers composed once, observers called one by one and contained.
-import { containRejection, toError } from '../core/errors.js';
+// Plugins in their order: wrappers composed once, observers called one by one and contained. One that hangs costs no other
+// its hook, and is named.
+import { PulseworkError, containRejection, toError } from '../core/errors.js';
 import type { Delivery } from '../core/delivery.js';
+import { seconds } from '../core/options.js';
 import type { Outcome } from '../core/outcome.js';
+import type { Clock } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
 import type { Plugin, PublishRequest } from '../ports/plugin.js';
 import type { RuntimeControl } from '../ports/runtime-view.js';
 import type { SettlementReport } from '../ports/telemetry.js';
+import { endsWithin } from './ends-within.js';
 import { startFailed } from './lifecycle.js';
+import { NextCall } from './next-call.js';
 
 type Run = (delivery: Delivery) => Outcome | Promise<Outcome>;
 type Publish = (request: PublishRequest) => Promise<void>;
 
+/**
+ * A start that waits for a plugin says for which one: after one period of a probe that keeps the defaults of Kubernetes
+ * (10 s), long before three of them have failed and the process is restarted.
+ */
+const START_WARNING_MS = seconds(10);
+
+export interface PluginHostOptions {
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** Milliseconds that closing waits for all plugins together. */
+  readonly closeLimitMs: number;
+}
+
 export class PluginHost {
   readonly #plugins: readonly Plugin[];
   readonly #logger: Logger;
+  readonly #clock: Clock;
+  readonly #closeLimitMs: number;
   /** Those whose `onStart` succeeded: only they are told of the end. */
   readonly #started: Plugin[] = [];
+  /** Ends the waits for `aroundPublish` hooks: who publishes must not wait for ever for a plugin that hangs. */
+  readonly #publishing = new Set<(error: Error) => void>();
+  /** Those whose `onDrain` has not ended. */
+  readonly #draining = new Set<Plugin>();
   readonly #settledObservers: readonly Plugin[];
   readonly #deadLetterObservers: readonly Plugin[];
 
   /** @param plugins in the order of `orderPlugins`. */
-  constructor(plugins: readonly Plugin[], logger: Logger) {
+  constructor(plugins: readonly Plugin[], { logger, clock, closeLimitMs }: PluginHostOptions) {
     this.#plugins = plugins;
     this.#logger = logger;
+    this.#clock = clock;
+    this.#closeLimitMs = closeLimitMs;
     this.#settledObservers = plugins.filter((plugin) => plugin.onSettled !== undefined);
     this.#deadLetterObservers = plugins.filter((plugin) => plugin.onDeadLettered !== undefined);
   }
@@ -64,9 +90,13 @@ export class PluginHost {
       if (around === undefined) return inner;
       return async (request) => {
         const next = new NextCall(plugin, 'aroundPublish', inner);
+        let giveUp: (error: Error) => void = () => undefined;
+        const over = new Promise<never>((_, reject) => (giveUp = reject));
+        this.#publishing.add(giveUp);
         try {
-          await around(request, (passed) => next.run(passed));
+          await Promise.race([around(request, (passed) => next.run(passed)), over]);
         } finally {
+          this.#publishing.delete(giveUp);
           next.end();
         }
       };
@@ -77,7 +107,7 @@ export class PluginHost {
   async start(runtime: RuntimeControl): Promise<void> {
     for (const plugin of this.#plugins) {
       try {
-        await plugin.onStart?.(runtime);
+        await this.#namedWhenSlow(plugin, plugin.onStart?.(runtime));
       } catch (error) {
         throw startFailed(`plugin ${JSON.stringify(plugin.name)}`, error);
       }
@@ -92,13 +122,61 @@ export class PluginHost {
       this.#contain(plugin, 'onDeadLettered', () => plugin.onDeadLettered?.(report));
   }
 
+  /** Tells all in their order, then waits for all: a slow one must not keep from the others that the runtime drains. */
   async drain(): Promise<void> {
-    for (const plugin of this.#started) await this.#containAsync(plugin, 'onDrain', () => plugin.onDrain?.());
+    await Promise.all(
+      this.#started.map(async (plugin) => {
+        this.#draining.add(plugin);
+        await this.#containAsync(plugin, 'onDrain', () => plugin.onDrain?.());
+        this.#draining.delete(plugin);
+      }),
+    );
   }
 
+  /** Says whose `onDrain` has not ended: the drain waits no longer. */
+  warnOfDraining(): void {
+    for (const plugin of this.#draining) this.#warnOfHanging(plugin, 'onDrain');
+  }
+
+  /**
+   * In reverse: each when the one before has ended or has used up its share of the time that is left, so that one that
+   * hangs costs no other its turn. Then waits for all, until the time is over.
+   */
   async close(): Promise<void> {
-    for (const plugin of this.#started.toReversed())
-      await this.#containAsync(plugin, 'onClose', () => plugin.onClose?.());
+    await this.#closeHooks();
+    const held =
+      'aroundPublish of a plugin had not ended when the runtime closed; whether the message was sent is unknown';
+    for (const giveUp of this.#publishing) giveUp(new PulseworkError('ALREADY_CLOSED', held));
+  }
+
+  async #closeHooks(): Promise<void> {
+    const endMs = this.#clock.now() + this.#closeLimitMs;
+    const over = new AbortController();
+    const open = new Map<Plugin, Promise<void>>();
+    for (const [i, plugin] of this.#started.toReversed().entries()) {
+      const closing = this.#containAsync(plugin, 'onClose', () => plugin.onClose?.(over.signal));
+      open.set(plugin, closing);
+      void closing.then(() => open.delete(plugin));
+      await endsWithin(this.#clock, closing, (endMs - this.#clock.now()) / (this.#started.length - i));
+    }
+    if (await endsWithin(this.#clock, Promise.all(open.values()), endMs - this.#clock.now())) return;
+    for (const plugin of open.keys()) this.#warnOfHanging(plugin, 'onClose');
+    over.abort(new PulseworkError('CALL_TIMED_OUT', `plugins had ${this.#closeLimitMs} ms to close, all together`));
+  }
+
+  /** A start has no time limit: a plugin may load what takes long. */
+  async #namedWhenSlow(plugin: Plugin, starting: void | Promise<void>): Promise<void> {
+    if (starting === undefined) return;
+    const timer = this.#clock.setTimer(START_WARNING_MS, () => this.#warnOfHanging(plugin, 'onStart'));
+    try {
+      await starting;
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  #warnOfHanging(plugin: Plugin, hook: string): void {
+    this.#logger.warn('plugin hook has not ended', { plugin: plugin.name, hook });
   }
 
   /** Observers are not awaited; one that gives a promise all the same must not end the process by its rejection. */
@@ -120,30 +198,5 @@ export class PluginHost {
 
   #report(plugin: Plugin, hook: string, error: unknown): void {
     this.#logger.error('plugin hook failed', { plugin: plugin.name, hook, error: toError(error) });
-  }
-}
-
-/** A plugin's `next`: once, and only while the hook runs. Later or twice would run a handler, or send, again. */
-class NextCall<A extends unknown[], T> {
-  readonly #plugin: Plugin;
-  readonly #hook: string;
-  readonly #next: (...args: A) => T;
-  #over: 'called twice' | 'called after its hook had ended' | undefined;
-
-  constructor(plugin: Plugin, hook: string, next: (...args: A) => T) {
-    this.#plugin = plugin;
-    this.#hook = hook;
-    this.#next = next;
-  }
-
-  run(...args: A): T {
-    if (this.#over !== undefined)
-      throw new Error(`plugin "${this.#plugin.name}": next() of ${this.#hook} was ${this.#over}`);
-    this.#over = 'called twice';
-    return this.#next(...args);
-  }
-
-  end(): void {
-    this.#over = 'called after its hook had ended';
   }
 }

@@ -114,7 +114,7 @@ export class Publishers {
         publisher.publish(withDeliverAt(sent, this.#transport.capabilities), sequenceId),
       );
     } catch (error) {
-      this.#telemetry.failed(observed, toError(error));
+      this.#telemetry.failed(observed?.observer, toError(error));
       if (isClosed(error) && this.#open.get(key) === opening) this.#open.delete(key);
       throw error;
     }

@@ -1,13 +1,13 @@
 // What a runtime is given, its defaults, and what is wrong with it.
 import type { HandlerClass, HandlerDefinition } from '../core/handler-definition.js';
-import { describeValue } from '../core/errors.js';
+import { containRejection, describeValue } from '../core/errors.js';
 import { OptionChecker, seconds } from '../core/options.js';
 import type { RedeliveryPolicyOptions } from '../core/redelivery-policy.js';
 import { checkRedeliveryPolicy } from '../core/redelivery-policy.js';
 import { DEFAULT_NAMESPACE, namespaceProblem } from '../core/topic-name.js';
 import type { AttemptStore } from '../ports/attempt-store.js';
 import type { Clock } from '../ports/clock.js';
-import type { LineLevel, Logger } from '../ports/logger.js';
+import type { LineLevel, LogFields, Logger } from '../ports/logger.js';
 import type { Plugin } from '../ports/plugin.js';
 import type { Telemetry } from '../ports/telemetry.js';
 import type { Transport } from '../ports/transport.js';
@@ -181,12 +181,13 @@ function checkList(name: string, value: unknown, of: string, check: OptionChecke
   check.problem(`"${name}" must be a list of ${of}, got ${describeValue(value)}`);
 }
 
-/** A logger that throws must not decide about a message. */
+/** A logger that throws must not decide about a message, nor one that gives a promise end the process by its rejection. */
 function safeLogger(logger: Logger): Logger {
   const safe = (level: LineLevel): Logger['info'] => {
     return (message, fields) => {
       try {
-        logger[level](message, fields);
+        const write: (text: string, fields?: LogFields) => unknown = logger[level].bind(logger);
+        containRejection(write(message, fields));
       } catch {
         // Nowhere to tell: the logger itself is what failed.
       }

@@ -10,6 +10,7 @@ import type { HandlerResolver } from './handler-classes.js';
 import { resolverOf } from './handler-classes.js';
 import { openSubscription } from './joined-subscription.js';
 import { Dependencies } from './dependencies.js';
+import { endsWithin } from './ends-within.js';
 import { Lifecycle, startFailed } from './lifecycle.js';
 import type { RuntimeState } from './lifecycle.js';
 import { PluginHost } from './plugin-host.js';
@@ -67,7 +68,7 @@ export class Runtime {
     explainable(this, plan.plans, { recordsAttempts: plan.options.attemptStore !== undefined });
     this.#resolver = resolverOf(resolver);
     this.#calls = new PortCalls(clock, callTimeoutMs);
-    this.#plugins = new PluginHost(plan.plugins, logger);
+    this.#plugins = new PluginHost(plan.plugins, { logger, clock, closeLimitMs: callTimeoutMs });
     this.#telemetry = new TelemetryHost(plan.options.telemetry, logger);
     const parts = { calls: this.#calls, plugins: this.#plugins, telemetry: this.#telemetry };
     this.#publishers = new Publishers(transport, parts);
@@ -232,19 +233,20 @@ export class Runtime {
   }
 
   async #drain(deadlineMs: number): Promise<DrainReport> {
-    const { logger } = this.#plan.options;
+    const { clock, logger } = this.#plan.options;
     logger.info('runtime drains', { deadlineMs });
     this.#telemetry.drain();
     const quiet = Promise.all([this.#plugins.drain(), ...this.#runners.map((runner) => runner.drain())]);
     const hurried = new Promise<void>((resolve) => (this.#hurry = resolve));
-    const complete = await this.#within(quiet, deadlineMs, hurried);
+    const complete = await endsWithin(clock, quiet, deadlineMs, hurried);
     if (!complete) {
       const reason = new PulseworkError(
         'DRAIN_DEADLINE_PASSED',
         'the runtime drains and its deadline has passed; the message goes back to the broker',
       );
       for (const runner of this.#runners) runner.interrupt(reason);
-      await this.#within(quiet, ABORT_GRACE_MS);
+      await endsWithin(clock, quiet, ABORT_GRACE_MS);
+      this.#plugins.warnOfDraining();
     }
     const stillRunning = this.#runners.filter((runner) => runner.running > 0).map(({ plan }) => plan.name);
     if (stillRunning.length > 0)
@@ -259,20 +261,6 @@ export class Runtime {
     this.#plan.options.logger.info('runtime closed', { state: this.#lifecycle.state });
     if (this.#fatal === undefined) this.#settleClosed.resolve();
     else this.#settleClosed.reject(this.#fatal);
-  }
-
-  /** Whether `work` ends within `limitMs`, and before `hurried`. */
-  async #within(work: Promise<unknown>, limitMs: number, hurried?: Promise<void>): Promise<boolean> {
-    const { clock } = this.#plan.options;
-    return new Promise((resolve) => {
-      const ended = (inTime: boolean): void => {
-        timer?.cancel();
-        resolve(inTime);
-      };
-      const timer = limitMs === Infinity ? undefined : clock.setTimer(limitMs, () => ended(false));
-      void work.then(() => ended(true));
-      void hurried?.then(() => ended(false));
-    });
   }
 
   /** Closes what is open, in the reverse order of opening. What fails to close is logged and passed over. */
@@ -291,7 +279,7 @@ export class Runtime {
         this.#calls.run('closing the attempt store', () => attemptStore.close()),
       );
     await this.#closing('resolver', () => this.#calls.run('closing the resolver', () => this.#resolver.close()));
-    await this.#closing('plugins', () => this.#calls.run('closing the plugins', () => this.#plugins.close()));
+    await this.#plugins.close();
     this.#telemetry.close();
     this.#calls.close();
   }

@@ -1,8 +1,9 @@
 // The telemetry of a runtime, contained: what it throws is logged and changes nothing. Without telemetry every call here
 // ends at once.
-import { containRejection, toError } from '../core/errors.js';
+import { containRejection, describeValue, toError } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
-import { areProperties } from '../core/properties.js';
+import { copyProperties, areProperties } from '../core/properties.js';
+import type { MessageProperties } from '../core/properties.js';
 import type { LogFields, Logger } from '../ports/logger.js';
 import type { RuntimeView } from '../ports/runtime-view.js';
 import type {
@@ -17,38 +18,46 @@ import type {
 } from '../ports/telemetry.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan } from './handler-plan.js';
+import { Once } from './once.js';
+
+/** A publish that is observed, and what its message is sent with: read once, it cannot change under us. */
+export interface ObservedPublish {
+  readonly observer: PublishObserver;
+  readonly properties: MessageProperties;
+}
 
 export class TelemetryHost {
-  readonly #telemetry: Telemetry | undefined;
+  readonly #hooks: Telemetry;
   readonly #logger: Logger;
   #started = false;
 
+  /** The hooks are read here, once: reading them runs the user's code too. */
   constructor(telemetry: Telemetry | undefined, logger: Logger) {
-    this.#telemetry = telemetry;
     this.#logger = logger;
+    this.#hooks = telemetry === undefined ? {} : this.#hooksOf(telemetry);
   }
 
   /** Whether it wants a report of each settlement. */
   get observesSettlements(): boolean {
-    return this.#telemetry?.onSettled !== undefined;
+    return this.#hooks.onSettled !== undefined;
   }
 
   start(runtime: RuntimeView): void {
     this.#started = true;
-    this.#contain('onStart', () => this.#telemetry?.onStart?.(runtime));
+    this.#contain('onStart', () => this.#hooks.onStart?.(runtime));
   }
 
   drain(): void {
-    this.#contain('onDrain', () => this.#telemetry?.onDrain?.());
+    this.#contain('onDrain', () => this.#hooks.onDrain?.());
   }
 
   close(): void {
-    if (this.#started) this.#contain('onClose', () => this.#telemetry?.onClose?.());
+    if (this.#started) this.#contain('onClose', () => this.#hooks.onClose?.());
   }
 
   startRun(plan: HandlerPlan, record: DeliveryRecord): RunObserver | undefined {
-    if (this.#telemetry?.startRun === undefined) return undefined;
-    return this.#contain('startRun', () => this.#telemetry?.startRun?.(runStart(plan, record)));
+    if (this.#hooks.startRun === undefined) return undefined;
+    return this.#contain('startRun', () => this.#hooks.startRun?.(runStart(plan, record)));
   }
 
   /** Fields of each log line about the run. */
@@ -71,11 +80,11 @@ export class TelemetryHost {
 
   /** Runs a batch handler; each record gets the observer of its own run. */
   aroundBatch(plan: HandlerPlan, records: readonly DeliveryRecord[], run: () => Promise<unknown>): Promise<unknown> {
-    if (this.#telemetry?.startBatch === undefined) return run();
+    if (this.#hooks.startBatch === undefined) return run();
     const { name: handler, spec } = plan;
     const deliveries = records.map((record) => runStart(plan, record));
     const start = { handler, subscription: spec.subscription, deliveries };
-    const batch = this.#contain('startBatch', () => this.#telemetry?.startBatch?.(start));
+    const batch = this.#contain('startBatch', () => this.#hooks.startBatch?.(start));
     if (batch === undefined) return run();
     for (const [i, record] of records.entries()) record.observer = this.#contain('startBatch', () => batch.runs[i]);
     return this.#observed(batch, run);
@@ -83,7 +92,7 @@ export class TelemetryHost {
 
   settled(observer: RunObserver | undefined, report: SettlementReport): void {
     if (observer !== undefined) this.#contain('settled', () => observer.settled(report));
-    if (this.observesSettlements) this.#contain('onSettled', () => this.#telemetry?.onSettled?.(report));
+    if (this.observesSettlements) this.#contain('onSettled', () => this.#hooks.onSettled?.(report));
   }
 
   settlementFailed(observer: RunObserver, call: string, error: Error, report: SettlementReport): void {
@@ -95,29 +104,44 @@ export class TelemetryHost {
   }
 
   startAcknowledge(observer: RunObserver | undefined): CallObserver | undefined {
-    if (observer?.startAcknowledge === undefined) return undefined;
+    if (observer === undefined) return undefined;
     return this.#contain('startAcknowledge', () => observer.startAcknowledge?.());
   }
 
-  startPublish(start: PublishStart): PublishObserver | undefined {
-    if (this.#telemetry?.startPublish === undefined) return undefined;
-    return this.#contain('startPublish', () => {
-      const observer = this.#telemetry?.startPublish?.(start);
-      if (observer === undefined || areProperties(observer.properties)) return observer;
-      throw new TypeError('the properties it gave are not an object of texts');
-    });
+  startPublish(start: PublishStart): ObservedPublish | undefined {
+    if (this.#hooks.startPublish === undefined) return undefined;
+    const observer = this.#contain('startPublish', () => this.#hooks.startPublish?.(start));
+    if (observer === undefined) return undefined;
+    const properties = this.#contain('properties', () => readProperties(observer));
+    return { observer, properties: properties ?? start.message.properties };
   }
 
   done(observer: CallObserver | undefined): void {
     if (observer !== undefined) this.#contain('done', () => observer.done());
   }
 
-  published(observer: PublishObserver | undefined, id: MessageId): void {
-    if (observer !== undefined) this.#contain('done', () => observer.done(id));
+  published(publish: ObservedPublish | undefined, id: MessageId): void {
+    if (publish !== undefined) this.#contain('done', () => publish.observer.done(id));
   }
 
   failed(observer: Pick<CallObserver, 'failed'> | undefined, error: Error): void {
     if (observer !== undefined) this.#contain('failed', () => observer.failed(error));
+  }
+
+  #hooksOf(telemetry: Telemetry): Telemetry {
+    const hook = <K extends keyof Telemetry>(name: K): { readonly [name in K]?: NonNullable<Telemetry[K]> } => {
+      const found = this.#contain(name, () => callable(telemetry, name));
+      return found === undefined ? {} : ({ [name]: found } as { readonly [name in K]: NonNullable<Telemetry[K]> });
+    };
+    return {
+      ...hook('onStart'),
+      ...hook('startRun'),
+      ...hook('startBatch'),
+      ...hook('startPublish'),
+      ...hook('onSettled'),
+      ...hook('onDrain'),
+      ...hook('onClose'),
+    };
   }
 
   async #observed(batch: BatchObserver, run: () => Promise<unknown>): Promise<unknown> {
@@ -148,37 +172,21 @@ export class TelemetryHost {
   }
 }
 
-/** A call that is made at most once, and its result for whoever asks. */
-class Once<T> {
-  readonly #call: () => T;
-  #ended: { readonly value: T } | { readonly error: unknown } | undefined;
+function callable<K extends keyof Telemetry>(telemetry: Telemetry, name: K): NonNullable<Telemetry[K]> | undefined {
+  const found: unknown = telemetry[name];
+  if (found === undefined) return undefined;
+  if (typeof found === 'function') return found.bind(telemetry) as NonNullable<Telemetry[K]>;
+  throw new TypeError(`it must be a function, got ${describeValue(found)}`);
+}
 
-  constructor(call: () => T) {
-    this.#call = call;
+/** A copy, checked after it was made: what was checked is what is sent. */
+function readProperties(observer: PublishObserver): MessageProperties {
+  const { properties } = observer;
+  if (typeof properties === 'object' && (properties as unknown) !== null) {
+    const copy = copyProperties(properties);
+    if (areProperties(copy)) return copy;
   }
-
-  get hasRun(): boolean {
-    return this.#ended !== undefined;
-  }
-
-  threw(error: unknown): boolean {
-    return this.#ended !== undefined && 'error' in this.#ended && this.#ended.error === error;
-  }
-
-  /** @throws what the call threw. */
-  result(): T {
-    this.#ended ??= this.#make();
-    if ('error' in this.#ended) throw this.#ended.error;
-    return this.#ended.value;
-  }
-
-  #make(): { readonly value: T } | { readonly error: unknown } {
-    try {
-      return { value: this.#call() };
-    } catch (error) {
-      return { error };
-    }
-  }
+  throw new TypeError('the properties it gave are not an object of texts');
 }
 
 function runStart(plan: HandlerPlan, record: DeliveryRecord): RunStart {

@@ -4,6 +4,7 @@ import { shownError } from '../core/failure-report.js';
 import { OptionChecker } from '../core/options.js';
 import type { LogFields, Logger } from '../ports/logger.js';
 import { systemEnvironment } from './environment.js';
+import { NOT_SHOWN, readFields } from './log-fields.js';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];
@@ -37,9 +38,12 @@ export function consoleLogger(options: ConsoleLoggerOptions = {}): Logger {
 
 function checkOptions(options: ConsoleLoggerOptions): void {
   const check = new OptionChecker('consoleLogger');
-  if (check.object('options', options)) check.unknownOptions(options, ['level', 'write']);
-  check.oneOf('level', options.level, LOG_LEVELS);
-  check.function('write', options.write);
+  const given: unknown = options;
+  if (check.object('options', given)) {
+    check.unknownOptions(given, ['level', 'write']);
+    check.oneOf('level', options.level, LOG_LEVELS);
+    check.function('write', options.write);
+  }
   check.oneOf('PULSEWORK_LOG_LEVEL', systemEnvironment.variable('PULSEWORK_LOG_LEVEL'), LOG_LEVELS);
   check.throwIfAny();
 }
@@ -53,21 +57,37 @@ function writeToConsole(line: string, level: LogLevel): void {
   else console.log(line);
 }
 
+/** What a line says of itself. */
+const OWN_NAMES: ReadonlySet<string> = new Set(['level', 'message']);
+
 function formatLine(level: LogLevel, message: string, fields: LogFields | undefined): string {
-  const seen = new WeakSet();
-  const shown = (_key: string, value: unknown): unknown => {
+  const parts = Object.entries({ level, message, ...readFields(fields, OWN_NAMES) }).flatMap(([name, value]) => {
+    const text = jsonOf(value);
+    return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`];
+  });
+  return `{${parts.join(',')}}`;
+}
+
+/** Undefined for what JSON leaves out, such as a function. */
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value, withoutCycles());
+  } catch {
+    return JSON.stringify(NOT_SHOWN);
+  }
+}
+
+/** The same object twice is no cycle: only one inside itself is. */
+function withoutCycles(): (this: unknown, key: string, value: unknown) => unknown {
+  const path: unknown[] = [];
+  return function shown(this: unknown, _key: string, value: unknown): unknown {
     if (isError(value)) return shownError(value);
     if (typeof value === 'bigint') return value.toString();
-    if (typeof value === 'object' && value !== null) {
-      if (seen.has(value)) return '[circular]';
-      seen.add(value);
-    }
+    if (typeof value !== 'object' || value === null) return value;
+    // `this` is what holds the value: whatever was entered after it has been left.
+    while (path.length > 0 && path.at(-1) !== this) path.pop();
+    if (path.includes(value)) return '[circular]';
+    path.push(value);
     return value;
   };
-  try {
-    return JSON.stringify({ level, message, ...fields }, shown);
-  } catch {
-    // A field that cannot be read must not cost the line.
-    return JSON.stringify({ level, message, fields: 'could not be shown' });
-  }
 }

@@ -3,6 +3,7 @@
 import { ConfigurationError, describeValue, isError } from '../core/errors.js';
 import { shownError } from '../core/failure-report.js';
 import type { LineLevel, LogFields, Logger } from '../ports/logger.js';
+import { readFields } from './log-fields.js';
 
 type Write = (fields: object, message: string) => void;
 
@@ -36,8 +37,11 @@ function isPinoLike(value: unknown): value is PinoLike {
   return ['debug', 'info', 'warn', 'error'].every((level) => typeof methods[level] === 'function');
 }
 
-function withErr(fields: LogFields = {}): object {
-  const { error, ...rest } = fields;
+/** What pino writes on each line by itself. */
+const OWN_NAMES: ReadonlySet<string> = new Set(['level', 'time', 'msg']);
+
+function withErr(fields: LogFields | undefined): object {
+  const { error, ...rest } = readFields(fields, OWN_NAMES);
   if (error === undefined) return rest;
   const shown: unknown = isError(error) ? shownError(error) : error;
   // Without a prototype pino takes its type from the name, not from the constructor, which is none.

@@ -26,17 +26,25 @@ const GETTER: TextMapGetter<MessageProperties> = {
 
 export class MessageCarrier {
   readonly #propagator: TextMapPropagator;
+  readonly #failed: (hook: string, error: unknown) => void;
   /** In lower case. */
   readonly #fields: ReadonlySet<string>;
 
-  constructor(propagator: TextMapPropagator) {
+  /** @param failed is told what the propagator throws: it costs the context, and not the span or the numbers. */
+  constructor(propagator: TextMapPropagator, failed: (hook: string, error: unknown) => void) {
     this.#propagator = propagator;
+    this.#failed = failed;
     this.#fields = new Set([...propagator.fields().map((field) => field.toLowerCase()), ...W3C_FIELDS]);
   }
 
   /** The context a message was created in: its span and its baggage. */
   extract(properties: MessageProperties): Context {
-    return this.#propagator.extract(ROOT_CONTEXT, properties, GETTER);
+    try {
+      return this.#propagator.extract(ROOT_CONTEXT, properties, GETTER);
+    } catch (error) {
+      this.#failed('extract', error);
+      return ROOT_CONTEXT;
+    }
   }
 
   /** The span that published the message first, where it has been published again since. */
@@ -53,8 +61,7 @@ export class MessageCarrier {
   /** A copy of `properties` with this context and no other. */
   inject(context: Context, properties: MessageProperties): MessageProperties {
     const [copy] = this.#withoutContext(properties);
-    this.#propagator.inject(context, copy, defaultTextMapSetter);
-    return copy;
+    return Object.assign(copy, this.#fieldsOf(context));
   }
 
   /** The same for a letter: it keeps the origin, and of the context, the smallest fields first, what there is room for. */
@@ -62,15 +69,25 @@ export class MessageCarrier {
     const [copy, replacedBytes] = this.#withoutContext(properties);
     const carried = GETTER.get(properties, TRACEPARENT);
     if (typeof carried === 'string') copy[ORIGIN_TRACEPARENT] ??= carried;
-    const fields: Record<string, string> = {};
-    this.#propagator.inject(context, fields, defaultTextMapSetter);
-    const bySize = Object.entries(fields).sort((a, b) => sizeOf(...a) - sizeOf(...b));
+    const bySize = Object.entries(this.#fieldsOf(context)).sort((a, b) => sizeOf(...a) - sizeOf(...b));
     let room = Math.max(replacedBytes, LETTER_ROOM_BYTES);
     for (const [name, value] of bySize) {
       room -= sizeOf(name, value);
       if (room >= 0) copy[name] = value;
     }
     return copy;
+  }
+
+  /** All that the propagator writes, or nothing. */
+  #fieldsOf(context: Context): Readonly<Record<string, string>> {
+    const fields = Object.create(null) as Record<string, string>;
+    try {
+      this.#propagator.inject(context, fields, defaultTextMapSetter);
+      return fields;
+    } catch (error) {
+      this.#failed('inject', error);
+      return {};
+    }
   }
 
   /** With the bytes of the fields that are left out. */

@@ -1,4 +1,5 @@
-// One run as the runtime reports it, given on to its span and its numbers, either of which may be absent.
+// One run as the runtime reports it, given on to its numbers and its span, either of which may be absent. The numbers
+// first: a span processor that throws must not cost them.
 import type { LogFields } from '../ports/logger.js';
 import type { BatchObserver, CallObserver, RunObserver, RunStart, SettlementReport } from '../ports/telemetry.js';
 import type { CallSpan } from './call-span.js';
@@ -41,19 +42,19 @@ export class ObservedRun implements RunObserver {
 
   settled(report: SettlementReport): void {
     const errorType = errorTypeOf(report);
-    this.span?.settled(report, errorType);
     this.meter?.ended(errorType);
+    this.span?.settled(report, errorType);
   }
 
   settlementFailed(call: string, error: Error, report: SettlementReport): void {
     const errorType = errorTypeOf(report);
-    this.span?.settlementFailed(call, error, report, errorType);
     this.meter?.settlementFailed(call, errorType);
+    this.span?.settlementFailed(call, error, report, errorType);
   }
 
   dropped(): void {
-    this.span?.dropped();
     this.meter?.dropped();
+    this.span?.dropped();
   }
 }
 

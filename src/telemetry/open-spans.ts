@@ -19,11 +19,18 @@ export class OpenSpans {
     if (this.#spans.delete(span)) span.end();
   }
 
+  /** @throws what ending one of them threw, once all have been told: a span processor may throw. */
   endAll(): void {
+    const errors: unknown[] = [];
     for (const span of this.#spans) {
-      span.setAttribute(UNFINISHED, true);
-      span.end();
+      try {
+        span.setAttribute(UNFINISHED, true);
+        span.end();
+      } catch (error) {
+        errors.push(error);
+      }
     }
     this.#spans.clear();
+    if (errors.length > 0) throw new AggregateError(errors, `${errors.length} spans could not be ended`);
   }
 }

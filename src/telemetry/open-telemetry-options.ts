@@ -1,5 +1,6 @@
 // What a user may set of the OpenTelemetry binding. All problems are reported at once; unknown names are refused.
 import type { MeterProvider, TextMapPropagator, TracerProvider } from '@opentelemetry/api';
+import { describeValue } from '../core/errors.js';
 import { OptionChecker, withoutAbsent } from '../core/options.js';
 import type { Redact } from '../core/redaction.js';
 import { checkRedact } from '../core/redaction.js';
@@ -88,7 +89,7 @@ function checkValues(options: OpenTelemetryOptions, check: OptionChecker): void 
   check.boolean('payloadSize', options.payloadSize);
   check.positiveInteger('maxHandlers', options.maxHandlers);
   check.nonEmptyString('serverAddress', options.serverAddress);
-  check.positiveInteger('serverPort', options.serverPort);
+  checkServerPort(options.serverPort, check);
   if (options.serverPort !== undefined && options.serverAddress === undefined)
     check.problem('"serverPort" says nothing without "serverAddress"');
   checkRedact(options.redact, check);
@@ -96,4 +97,10 @@ function checkValues(options: OpenTelemetryOptions, check: OptionChecker): void 
   check.methods('meterProvider', options.meterProvider, ['getMeter'], 'new MeterProvider(...) of an SDK');
   const propagator = ['inject', 'extract', 'fields'];
   check.methods('propagator', options.propagator, propagator, 'new W3CTraceContextPropagator()');
+}
+
+function checkServerPort(port: unknown, check: OptionChecker): void {
+  if (port === undefined) return;
+  if (typeof port === 'number' && Number.isInteger(port) && port >= 1 && port <= 65_535) return;
+  check.problem(`"serverPort" must be a whole number from 1 to 65535, got ${describeValue(port)}`);
 }

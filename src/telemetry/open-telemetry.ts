@@ -1,6 +1,7 @@
 // OpenTelemetry behind the telemetry port: looks at start for what records, and makes spans and numbers only for that.
 import type { Attributes } from '@opentelemetry/api';
 import { metrics, propagation, trace } from '@opentelemetry/api';
+import { toError } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
 import { formatMessageId } from '../core/message-id.js';
 import { VERSION } from '../core/version.js';
@@ -45,6 +46,7 @@ class OpenTelemetry implements Telemetry {
   #metering: Metering | undefined;
   #now: () => number = () => 0;
   #drainStartedMs: number | undefined;
+  #failed: (hook: string, error: unknown) => void = () => undefined;
 
   constructor(options: ResolvedOptions) {
     this.#options = options;
@@ -61,9 +63,11 @@ class OpenTelemetry implements Telemetry {
       return;
     }
     this.#now = () => runtime.clock.now();
+    this.#failed = (hook, error) => runtime.logger.error('telemetry failed', { hook, error: toError(error) });
     this.#drainStartedMs = undefined;
-    this.#tracing = this.#newTracing(runtime);
+    // Numbers first: a propagator may throw.
     this.#metering = this.#newMetering(runtime);
+    this.#tracing = this.#newTracing(runtime);
     if (this.#tracing === undefined && this.#metering === undefined) {
       const rule = 'register an SDK before Runtime.start, and see that "npm ls @opentelemetry/api" shows one version';
       runtime.logger.warn(`no OpenTelemetry SDK is registered, so nothing is traced or measured; ${rule}`);
@@ -72,12 +76,13 @@ class OpenTelemetry implements Telemetry {
 
   startRun(start: RunStart): RunObserver | undefined {
     if (this.#tracing === undefined && this.#metering === undefined) return undefined;
-    return new ObservedRun(start, this.#tracing?.startRun(start), this.#metering?.runStarted(start), this.#acknowledge);
+    const span = this.#made('startRun', () => this.#tracing?.startRun(start));
+    return new ObservedRun(start, span, this.#metering?.runStarted(start), this.#acknowledge);
   }
 
   startBatch(start: BatchStart): BatchObserver | undefined {
     if (this.#tracing === undefined && this.#metering === undefined) return undefined;
-    const spans = this.#tracing?.startBatch(start);
+    const spans = this.#made('startBatch', () => this.#tracing?.startBatch(start));
     const runs = start.deliveries.map(
       (delivery, i) =>
         new ObservedRun(delivery, spans?.runs[i], this.#metering?.runStarted(delivery), this.#acknowledge),
@@ -88,18 +93,19 @@ class OpenTelemetry implements Telemetry {
   startPublish(start: PublishStart): PublishObserver | undefined {
     if (this.#tracing === undefined && this.#metering === undefined) return undefined;
     const { topic, message, run } = start;
-    const span = this.#tracing?.startPublish(start, run instanceof ObservedRun ? run.span : undefined);
+    const follows = run instanceof ObservedRun ? run.span : undefined;
+    const span = this.#made('startPublish', () => this.#tracing?.startPublish(start, follows));
     const metering = this.#metering;
     const startedMs = this.#now();
     return {
       properties: span?.properties ?? message.properties,
       done: (id) => {
-        span?.call.done(() => storedAttributes(id));
         metering?.published(topic, startedMs, undefined);
+        span?.call.done(() => storedAttributes(id));
       },
       failed: (error) => {
-        span?.call.failed(error);
         metering?.published(topic, startedMs, error);
+        span?.call.failed(error);
       },
     };
   }
@@ -115,11 +121,21 @@ class OpenTelemetry implements Telemetry {
   onClose(): void {
     this.#open = Math.max(0, this.#open - 1);
     if (this.#open > 0) return;
-    this.#tracing?.close();
-    const started = this.#drainStartedMs;
-    this.#metering?.close(started === undefined ? undefined : this.#now() - started);
+    const [tracing, metering, started] = [this.#tracing, this.#metering, this.#drainStartedMs];
     this.#tracing = undefined;
     this.#metering = undefined;
+    metering?.close(started === undefined ? undefined : this.#now() - started);
+    tracing?.close();
+  }
+
+  /** Spans that a sampler or a span processor throws at are not there; the numbers are all the same. */
+  #made<T>(hook: string, make: () => T | undefined): T | undefined {
+    try {
+      return make();
+    } catch (error) {
+      this.#failed(hook, error);
+      return undefined;
+    }
   }
 
   #newTracing({ logger }: RuntimeView): Tracing | undefined {
@@ -141,7 +157,7 @@ class OpenTelemetry implements Telemetry {
       const rule = 'context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())';
       logger.warn(`no OpenTelemetry context manager is registered, so spans made in handlers stand apart; ${rule}`);
     }
-    return new Tracing(tracer, new MessageCarrier(used), this.#options);
+    return new Tracing(tracer, new MessageCarrier(used, this.#failed), this.#options);
   }
 
   #newMetering(runtime: RuntimeView): Metering | undefined {
@@ -154,19 +170,20 @@ class OpenTelemetry implements Telemetry {
     const { settleSpans, acknowledgeDuration } = this.#options;
     const tracing = span === undefined || settleSpans === 'off' ? undefined : this.#tracing;
     const startedMs = this.#now();
-    const open = (at?: number): CallSpan | undefined => span && tracing?.startAcknowledge(start, span, at);
+    const open = (at?: number): CallSpan | undefined =>
+      span && this.#made('startAcknowledge', () => tracing?.startAcknowledge(start, span, at));
     const made = settleSpans === 'all' ? open() : undefined;
     const measure = (error: Error | undefined): void => {
       if (acknowledgeDuration) meter?.acknowledged(startedMs, error);
     };
     return {
       done: () => {
-        made?.done();
         measure(undefined);
+        made?.done();
       },
       failed: (error) => {
-        (made ?? open(startedMs))?.failed(error);
         measure(error);
+        (made ?? open(startedMs))?.failed(error);
       },
     };
   }

@@ -50,6 +50,35 @@ it.each(printing)('$name prints what the document says', { timeout: 60_000 }, as
   expect(await runProgram(join(folder, name), { tsconfig })).toEqual({ stdout: prints, stderr: '', exit: 0 });
 });
 
+it(
+  'the service in observability.md ends in order at a signal, also without a collector',
+  { timeout: 60_000 },
+  async () => {
+    const service = programs.find(({ text }) => text.includes('OTLPTraceExporter'))?.name ?? '';
+    const env = {
+      HEALTH_PORT: '0',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
+      OTEL_EXPORTER_OTLP_TIMEOUT: '500',
+    };
+    const signal = { name: 'SIGTERM', after: 'charging' } as const;
+    const { stdout, exit } = await runProgram(join(folder, service), {
+      tsconfig: join(folder, 'tsconfig.json'),
+      env,
+      signal,
+    });
+    const lines = stdout
+      .split('\n')
+      .flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Record<string, unknown>]));
+
+    expect(exit).toBe(0);
+    expect(lines.find(({ msg }) => msg === 'charging')).toMatchObject({
+      order: 'A-1',
+      trace_id: expect.any(String) as string,
+    });
+    expect(lines.map(({ msg }) => msg)).toContain('runtime closed');
+  },
+);
+
 function compile(): string {
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
   try {

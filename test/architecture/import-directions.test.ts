@@ -34,7 +34,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'src/telemetry': { parts: ['src/ports', 'src/core'], packages: ['@opentelemetry/api'] },
   'src/stores/memory': { parts: ['src/ports', 'src/core'], packages: [] },
   'src/stores/file': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
-  // Only the health endpoint needs Node: its HTTP server.
+  // The health endpoint needs Node's HTTP server, the slow handler warning the context of a run.
   'src/plugins': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
   'src/testing': {
     parts: [

@@ -47,7 +47,9 @@ export class WatchedPlugin {
         onDeadLettered: (report) => this.#observed('onDeadLettered', () => plugin.onDeadLettered?.(report)),
       }),
       ...(plugin.onDrain && { onDrain: () => this.#waited('onDrain', () => plugin.onDrain?.()) }),
-      ...(plugin.onClose && { onClose: () => this.#waited('onClose', () => plugin.onClose?.()) }),
+      ...(plugin.onClose && {
+        onClose: (signal?: AbortSignal) => this.#waited('onClose', () => plugin.onClose?.(signal)),
+      }),
     };
   }
 

@@ -178,6 +178,14 @@ describe('an observer', () => {
     await survive(() => (runs++, success()), {}, { plugins: [plugin] });
     expect(runs).toBe(1);
   });
+  it('that a logger gives a promise of, which rejects, does not end the process', async () => {
+    const bad = async (): Promise<void> => {
+      throw new Error('the log backend is down');
+    };
+    const logger = { debug: bad, info: bad, warn: bad, error: bad };
+    expect(await survive(() => poison('x'), {}, { logger })).toEqual(SURVIVED);
+  });
+
   it('that throws in isEnabled of the logger does not make an acknowledged message run again', async () => {
     // "A logger must not throw; what it does throw is swallowed by the runtime."
     let runs = 0;

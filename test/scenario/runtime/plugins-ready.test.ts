@@ -54,6 +54,41 @@ describe('drainOnSignals', () => {
   });
 });
 
+describe('a plugin that hangs', () => {
+  it('in its onDrain keeps no probe from being told', async () => {
+    const health = healthEndpoint({ port: 0 });
+    const runtime = await start(
+      () => after(seconds(5)),
+      [{ name: 'a', onDrain: () => after(seconds(9)) as never }, health],
+    );
+    await publish(1);
+    const { port = 0 } = health.address ?? {};
+    const draining = runtime.drain();
+    const answer = await fetch(`http://127.0.0.1:${port}/readyz`);
+    expect([answer.status, await answer.json()]).toMatchObject([503, { reasons: ['the runtime drains'] }]);
+    await world.clock.advanceUntil(() => runtime.state === 'closed');
+    expect(await draining).toMatchObject({ complete: true });
+  });
+
+  it('in its onClose costs no record, no port and no listener', async () => {
+    const written: AuditRecord[] = [];
+    const audit = auditLog({ write: (record) => after(10).then(() => void written.push(record)) });
+    const health = healthEndpoint({ port: 0 });
+    const listeners = new Set<() => void>();
+    const processSignals: ProcessSignals = {
+      names: ['SIGTERM', 'SIGINT'],
+      on: (_, run) => (listeners.add(run), () => void listeners.delete(run)),
+    };
+    const hanging: Plugin = { name: 'hanging', onClose: () => new Promise(() => undefined) };
+    const runtime = await start(() => success(), [drainOnSignals({ processSignals }), health, audit, hanging]);
+    await publish(20);
+    const draining = runtime.drain();
+    await world.clock.advanceUntil(() => runtime.state === 'closed');
+    await draining;
+    expect([written.length, audit.counts.lost, health.address, listeners.size]).toEqual([20, 0, undefined, 0]);
+  });
+});
+
 describe('rateLimit', () => {
   it('spaces the runs of a backlog, and each waits in its slot', async () => {
     const at: number[] = [];
@@ -84,7 +119,14 @@ describe('rateLimit', () => {
     await world.clock.advanceBy(seconds(3));
     expect(world.reports.map(({ outcome, failure }) => [outcome, failure?.error])).toMatchObject([
       ['success', undefined],
-      ['retry', { code: 'HANDLER_TIMED_OUT' }],
+      [
+        'retry',
+        {
+          code: 'HANDLER_TIMED_OUT',
+          message:
+            'handler "h" was not called: the run waited 2000 ms for the rate limit "rate-limit", until its time limit',
+        },
+      ],
     ]);
   });
 });

@@ -64,6 +64,9 @@ async function traceOf(
   return trace;
 }
 
+const unended = (): readonly unknown[] =>
+  world.log.filter(({ message }) => message === 'plugin hook has not ended').map(({ fields }) => fields);
+
 const failing = (what: string) => (): never => {
   throw new Error(what);
 };
@@ -94,6 +97,18 @@ describe('a start', () => {
     await world.clock.advanceBy(1);
     await starting;
     expect(trace.slice(0, 5)).toEqual(['a start', 'b start', 'a run begins', 'b run begins', 'handler']);
+  });
+
+  it('that waits for a plugin says for which one', async () => {
+    let go: () => void = () => undefined;
+    const waiting = traced('b', { onStart: () => new Promise((resolve) => (go = resolve)) });
+    const starting = start(() => success(), [traced('a'), waiting]);
+    await world.clock.advanceBy(seconds(10) - 1);
+    expect(unended()).toEqual([]);
+    await world.clock.advanceBy(1);
+    expect(unended()).toEqual([{ plugin: 'b', hook: 'onStart' }]);
+    go();
+    expect((await starting).state).toBe('running');
   });
 
   it('gives each plugin the runtime: its clock, its health, and its end', async () => {
@@ -260,8 +275,84 @@ describe('the end', () => {
     await world.clock.advanceBy(0);
     trace.length = 0;
     expect(await world.drain(runtime, seconds(2))).toMatchObject({ complete: false, stillRunning: [] });
-    expect(trace).toEqual(['a drain', 'b run fails: told to end', 'a run fails: told to end', 'b close', 'a close']);
+    expect(trace).toEqual([
+      'a drain',
+      'b drain',
+      'b run fails: told to end',
+      'a run fails: told to end',
+      'b close',
+      'a close',
+    ]);
     expect(world.backlog('orders', 's')).toBe(1);
+  });
+
+  it('names the plugin whose onDrain had not ended when the deadline had passed, and no other', async () => {
+    const hanging = traced('a', { onDrain: () => new Promise(() => undefined) });
+    const runtime = await start(() => success(), [hanging, traced('b')]);
+    expect(await world.drain(runtime, seconds(2))).toEqual({ complete: false, stillRunning: [] });
+    expect(unended()).toEqual([{ plugin: 'a', hook: 'onDrain' }]);
+  });
+
+  it('comes to every plugin in reverse, also where one hangs as it closes, within the time for all', async () => {
+    const hanging = traced('b', { onClose: () => (trace.push('b close'), new Promise(() => undefined)) });
+    const slow = traced('a', {
+      onClose: async () => {
+        await new Promise<void>((resolve) => world.clock.setTimer(seconds(5), resolve));
+        trace.push('a closed');
+      },
+    });
+    const handler = defineHandler({ name: 'h', source: orders, subscription: 's', handle: () => success() });
+    const plugins = [slow, hanging, traced('c')];
+    const runtime = await world.start({ handlers: [handler], plugins, callTimeoutMs: seconds(12) });
+    trace.length = 0;
+    const draining = runtime.drain();
+    await world.clock.advanceBy(seconds(11));
+    expect([trace, runtime.state]).toEqual([
+      ['a drain', 'b drain', 'c drain', 'c close', 'b close', 'a closed'],
+      'draining',
+    ]);
+    await world.clock.advanceBy(seconds(1));
+    expect(await draining).toEqual({ complete: true, stillRunning: [] });
+    expect(unended()).toEqual([{ plugin: 'b', hook: 'onClose' }]);
+    expect(world.clock.pendingTimers).toEqual([]);
+  });
+
+  it('waits for a plugin to close before it asks the next', async () => {
+    const slow = traced('b', {
+      onClose: async () => {
+        await new Promise<void>((resolve) => world.clock.setTimer(seconds(5), resolve));
+        trace.push('b closed');
+      },
+    });
+    const runtime = await start(() => success(), [traced('a'), slow]);
+    trace.length = 0;
+    await world.drain(runtime);
+    expect(trace).toEqual(['a drain', 'b drain', 'b closed', 'a close']);
+    expect(unended()).toEqual([]);
+  });
+
+  it('rejects publishes that a plugin still holds back', async () => {
+    const holding: Plugin = { name: 'a', aroundPublish: () => new Promise(() => undefined) };
+    const runtime = await start(() => success(), [holding]);
+    const publishing = runtime.publisher(receipts).publish(1);
+    await Promise.all([expect(publishing).rejects.toMatchObject({ code: 'ALREADY_CLOSED' }), world.drain(runtime)]);
+    expect(await world.read('receipts')).toEqual([]);
+  });
+
+  it('tells hooks that still close when nobody waits any longer', async () => {
+    const untilTold = traced('a', {
+      onClose: (signal) =>
+        new Promise((resolve) => {
+          signal?.addEventListener('abort', () => {
+            trace.push('a told');
+            resolve();
+          });
+        }),
+    });
+    const runtime = await start(() => success(), [untilTold]);
+    trace.length = 0;
+    await world.drain(runtime);
+    expect(trace).toEqual(['a drain', 'a told']);
   });
 
   it('that a plugin hurries on during a drain comes at once', async () => {

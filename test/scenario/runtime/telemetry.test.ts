@@ -26,6 +26,9 @@ beforeEach(() => void (world = new World()));
 
 const receipts = topic('receipts');
 const noop = (): void => undefined;
+const fail = (): never => {
+  throw new Error('telemetry is down');
+};
 
 function handler(handle: (delivery: Delivery) => Outcome | Promise<Outcome>, options: object = {}) {
   return defineHandler({
@@ -173,9 +176,6 @@ describe('telemetry', () => {
   });
 
   it('that throws everywhere changes nothing, and is logged', async () => {
-    const fail = (): never => {
-      throw new Error('telemetry is down');
-    };
     const observer = {
       within: fail,
       startAcknowledge: fail,
@@ -258,11 +258,7 @@ describe('telemetry', () => {
 
   it('whose values cannot be read, or are none, changes nothing, and is logged', async () => {
     const hostile = <T extends object>(target: T, name: keyof T): T =>
-      Object.defineProperty(target, name, {
-        get: () => {
-          throw new Error('telemetry is down');
-        },
-      });
+      Object.defineProperty(target, name, { get: fail });
     const observer = { within: <T>(run: () => T) => run(), settled: noop, settlementFailed: noop, dropped: noop };
     const publishes = (properties: unknown): Telemetry => ({
       startPublish: () => ({ properties: properties as Record<string, string>, done: noop, failed: noop }),
@@ -272,6 +268,11 @@ describe('telemetry', () => {
       {
         startBatch: () => hostile<BatchObserver>({ runs: [], within: <T>(run: () => T) => run(), ended: noop }, 'runs'),
       },
+      ...(['startRun', 'startPublish', 'startBatch', 'onSettled', 'onStart', 'onDrain'] as const).map((name) =>
+        hostile<Telemetry>({ startRun: () => observer, onClose: noop }, name),
+      ),
+      { startRun: () => observer, onSettled: 5 } as unknown as Telemetry,
+      { startRun: () => hostile<RunObserver>({ ...observer }, 'startAcknowledge') },
       publishes(undefined),
       publishes({ count: 5 }),
       { startPublish: () => hostile({ properties: {}, done: noop, failed: noop }, 'properties') },

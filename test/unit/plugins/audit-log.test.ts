@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { seconds } from '../../../src/index.js';
 import type { AuditRecord } from '../../../src/plugins.js';
 import { auditLog } from '../../../src/plugins.js';
 import { Control, problemsOf, report } from './plugin-kit.js';
@@ -106,7 +107,7 @@ describe('a writer that is too slow', () => {
   it('loses what finds no room, loudly, and goes on', async () => {
     const plugin = await control.start(auditLog({ write: slowly(10), maxQueued: 2 }));
     for (let attempt = 1; attempt <= 5; attempt += 1) plugin.onSettled?.(report({ attempt }));
-    expect(plugin.counts).toEqual({ written: 0, failed: 0, lost: 2, queued: 2 });
+    expect(plugin.counts).toEqual({ written: 0, failed: 0, lost: 2, queued: 3 });
     expect(control.linesAt('error')).toMatchObject([
       { message: 'audit records are lost: the writer is too slow', fields: { records: 1 } },
     ]);
@@ -135,8 +136,22 @@ describe('closing', () => {
     const closing = plugin.onClose?.();
     await control.clock.advanceBy(1_000);
     await closing;
-    expect(plugin.counts).toEqual({ written: 0, failed: 0, lost: 2, queued: 0 });
-    expect(control.linesAt('error')).toMatchObject([{ fields: { records: 2, inAll: 2 } }]);
+    expect(plugin.counts).toEqual({ written: 0, failed: 0, lost: 3, queued: 0 });
+    expect(control.linesAt('error')).toMatchObject([{ fields: { records: 3, inAll: 3 } }]);
+  });
+
+  it('waits for no longer than the runtime does, and counts each record once, also one that is written later', async () => {
+    const plugin = await control.start(auditLog({ write: slowly(seconds(4)) }));
+    for (let attempt = 1; attempt <= 3; attempt += 1) plugin.onSettled?.(report({ attempt }));
+    const over = new AbortController();
+    const closing = plugin.onClose?.(over.signal);
+    await control.clock.advanceBy(seconds(1));
+    over.abort();
+    await closing;
+    const counts = { written: 0, failed: 0, lost: 3, queued: 0 };
+    expect([plugin.counts, control.clock.pendingTimers.length]).toEqual([counts, 1]);
+    await control.clock.advanceBy(seconds(20));
+    expect([plugin.counts, records.length]).toEqual([counts, 1]);
   });
 
   it('is at once where nothing waits', async () => {

@@ -35,6 +35,54 @@ describe('/livez', () => {
   });
 });
 
+describe('many connections', () => {
+  it('beyond what may be open are refused, and a line every 10 s says so', async () => {
+    const { address } = await start();
+    const held: Socket[] = [];
+    const refused = async (): Promise<void> => {
+      const socket = connect({ port: address?.port ?? 0, host: '127.0.0.1' });
+      socket.on('error', () => undefined);
+      await new Promise((resolve) => socket.once('close', resolve));
+    };
+    for (let i = 0; i < 32; i += 1) {
+      const socket = connect({ port: address?.port ?? 0, host: '127.0.0.1' });
+      socket.on('error', () => undefined);
+      await new Promise((resolve) => socket.once('connect', resolve));
+      held.push(socket);
+    }
+    const complaint = 'the health endpoint refuses connections: too many are open; probes may fail';
+    for (let i = 0; i < 3; i += 1) await refused();
+    expect(control.linesAt('warn')).toEqual([
+      expect.objectContaining({ message: complaint, fields: { open: 32, refused: 1 } }),
+    ]);
+    await control.clock.advanceBy(10_000);
+    await refused();
+    expect(control.linesAt('warn').map(({ fields }) => fields['refused'])).toEqual([1, 3]);
+    for (const socket of held) socket.destroy();
+  });
+
+  it('that wait for metrics are few: further ones are told to come again, and probes get through', async () => {
+    let asked = 0;
+    await start({ metrics: () => ((asked += 1), new Promise(() => undefined)) });
+    const waiting = Array.from({ length: 4 }, () => get('/metrics').catch(() => undefined));
+    await expect.poll(() => asked).toBe(4);
+    expect(await get('/metrics')).toMatchObject({ status: 503, body: { status: 'busy' } });
+    expect(await get('/livez')).toMatchObject({ status: 200 });
+    await endpoint?.onClose?.();
+    await Promise.all(waiting);
+    expect(asked).toBe(4);
+  });
+});
+
+it('serves one runtime at a time, and the next one after a close or a start that failed', async () => {
+  const first = await start();
+  await expect(control.start(first)).rejects.toThrow('used by another runtime');
+  const taken = healthEndpoint({ port: first.address?.port ?? 0 });
+  for (let i = 0; i < 2; i += 1) await expect(control.start(taken)).rejects.toThrow('the port is taken');
+  await first.onClose?.();
+  expect((await control.start(first)).address).toBeDefined();
+});
+
 describe('/readyz', () => {
   it('says 200 and shows the subscriptions while the runtime takes messages', async () => {
     await start();
@@ -65,6 +113,12 @@ describe('/readyz', () => {
   it('says 503 from the moment the runtime drains', async () => {
     await start();
     await endpoint?.onDrain?.();
+    expect(await get('/readyz')).toMatchObject({ status: 503, body: { reasons: ['the runtime drains'] } });
+  });
+
+  it('says so once when the subscriptions drain, also before the plugin is told', async () => {
+    control.subscriptions = [health({ state: 'draining' }), health({ state: 'draining', handler: 'mail' })];
+    await start();
     expect(await get('/readyz')).toMatchObject({ status: 503, body: { reasons: ['the runtime drains'] } });
   });
 

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../src/index.js';
 import { success } from '../../../src/core/outcome.js';
@@ -118,3 +119,19 @@ describe('options', () => {
     ]);
   });
 });
+
+it('writes each line in the context of its run, so that a logger finds the trace of that run', async () => {
+  const active = new AsyncLocalStorage<string>();
+  const seen: (string | undefined)[] = [];
+  const plugin = slowHandlerWarning({ afterMs: 1_000 });
+  const { clock, logger: kept, transport } = control;
+  const logger = { ...kept, warn: () => void seen.push(active.getStore()) };
+  await plugin.onStart?.({ clock, transport, logger, health: () => [], drain: fail, close: fail });
+  for (const name of ['first', 'second']) active.run(name, () => void run(plugin, never));
+  await clock.advanceBy(1_000);
+  expect(seen).toEqual(['first', 'second']);
+});
+
+function fail(): never {
+  throw new Error('not asked for');
+}

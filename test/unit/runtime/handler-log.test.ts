@@ -109,3 +109,17 @@ describe('secrets', () => {
     expect(lines[0]?.fields?.['error']).toBe(error);
   });
 });
+
+describe('long texts', () => {
+  it('are cut, redacted or not: a reason may be megabytes long', () => {
+    const reason = 'x'.repeat(1e6);
+    const [plain, redacting] = [new Lines(), new Lines({ redact: [/y+/g] })];
+    plain.log.error('a', { reason });
+    redacting.log.error('a', { reason, error: new Error(reason) });
+    expect(String(plain.lines[0]?.fields?.['reason'])).toHaveLength(2_048);
+    const { reason: shown, error } = redacting.lines[0]?.fields ?? {};
+    expect([String(shown).length, (error as Error).message.length, (error as Error).stack?.length]).toEqual([
+      2_048, 2_048, 8_192,
+    ]);
+  });
+});

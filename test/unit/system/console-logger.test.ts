@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { PulseworkError, consoleLogger } from '../../../src/index.js';
+import { ConfigurationError, PulseworkError, consoleLogger } from '../../../src/index.js';
 
 afterEach(() => void vi.unstubAllEnvs());
 
@@ -46,8 +46,44 @@ describe('consoleLogger', () => {
     });
     expect(written).toEqual([
       { level: 'info', message: 'circle', circle: { self: '[circular]' }, big: '5' },
-      { level: 'info', message: 'hostile', fields: 'could not be shown' },
+      { level: 'info', message: 'hostile', field: '[could not be shown]' },
     ]);
+  });
+
+  it('writes all fields but the one that cannot be read, or not be shown, and what is there twice', () => {
+    const { logger, written } = lines('info');
+    const shared = { a: 1 };
+    const deep = {
+      get inner(): never {
+        throw new Error('getter');
+      },
+    };
+    logger.info('x', { first: shared, deep, second: [shared, { shared }], absent: undefined, last: 1 });
+    const notShown = '[could not be shown]';
+    expect(written).toEqual([
+      {
+        level: 'info',
+        message: 'x',
+        first: { a: 1 },
+        deep: notShown,
+        second: [{ a: 1 }, { shared: { a: 1 } }],
+        last: 1,
+      },
+    ]);
+  });
+
+  it('keeps its own level and message beside fields of these names', () => {
+    const { logger, written } = lines('info');
+    logger.error('failed', { level: 'debug', message: 'of the user' });
+    expect(written).toEqual([{ level: 'error', message: 'failed', level_: 'debug', message_: 'of the user' }]);
+  });
+
+  it('cuts what an error says, and its stack', () => {
+    const { logger, written } = lines('info');
+    logger.error('failed', { error: new Error('x'.repeat(1e6), { cause: new Error('y'.repeat(1e6)) }) });
+    const { error } = written[0] as { error: { message: string; stack: string; causes: string } };
+    expect([error.message.length, error.stack.length, error.causes.length]).toEqual([2_048, 8_192, 2_048]);
+    expect(error.message).toMatch(/x \[cut\]$/);
   });
 
   it('takes its level from the environment, and refuses one it does not know', () => {
@@ -58,6 +94,7 @@ describe('consoleLogger', () => {
       '"PULSEWORK_LOG_LEVEL" must be one of debug, info, warn, error, silent, got "verbose"',
     );
     vi.unstubAllEnvs();
+    expect(() => consoleLogger(null as never)).toThrow(ConfigurationError);
     expect(() => consoleLogger({ lvl: 'info' } as never)).toThrow('unknown option "lvl", did you mean "level"?');
   });
 });

@@ -47,6 +47,25 @@ describe('pinoLogger', () => {
     expect(lines[1]).toMatchObject({ msg: 'b' });
   });
 
+  it('writes all fields but one that cannot be read, cut, and none in place of what pino writes itself', () => {
+    const { logger, lines } = logged();
+    const error = new Error('x'.repeat(1e6));
+    logger.error('a', {
+      first: 1,
+      get hostile(): never {
+        throw new Error('getter');
+      },
+      level: 'debug',
+      time: 0,
+      msg: 'of the user',
+      error,
+      last: 2,
+    });
+    expect(lines[0]).toMatchObject({ first: 1, hostile: '[could not be shown]', last: 2, level: 50, msg: 'a' });
+    expect(lines[0]).toMatchObject({ level_: 'debug', time_: 0, msg_: 'of the user' });
+    expect(JSON.stringify(lines[0]).length).toBeLessThan(12_000);
+  });
+
   it('refuses what has not its methods', () => {
     expect(() => pinoLogger(undefined as never)).toThrow(/pinoLogger takes a pino logger/);
     expect(() => pinoLogger({ info: () => undefined } as never)).toThrow(/pinoLogger takes a pino logger/);

@@ -174,6 +174,7 @@ describe('options', () => {
 
   it.each([
     [{ serverPort: 6650 }, /"serverPort" says nothing without "serverAddress"/],
+    [{ serverAddress: 'a', serverPort: 65_536 }, /"serverPort" must be a whole number from 1 to 65535, got 65536/],
     [null, /"options" must be an object/],
   ])('such as %j are refused', (options, reason) => {
     expect(() => openTelemetry(options as OpenTelemetryOptions)).toThrow(reason);

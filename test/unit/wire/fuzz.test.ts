@@ -14,7 +14,14 @@ import { batchSection, receiveTexts, section, startSubscription } from '../../su
 import { messageFrame, sectionOf } from '../../support/wire-server.js';
 
 const MAX_FRAME = 10_000;
-const PLACE = { topic: 't', partition: -1, redeliveryCount: 0, connection: 1, maxMessageBytes: 100_000, maxChunkedMessageBytes: 100_000 };
+const PLACE = {
+  topic: 't',
+  partition: -1,
+  redeliveryCount: 0,
+  connection: 1,
+  maxMessageBytes: 100_000,
+  maxChunkedMessageBytes: 100_000,
+};
 const MESSAGE = { consumerId: 1, messageId: { ledgerId: 1, entryId: 0 } };
 
 /** Undefined when all of it was read; the refusal otherwise. Anything else that is thrown is a crash. */

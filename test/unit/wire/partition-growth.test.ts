@@ -17,7 +17,9 @@ async function start(script: Script = {}, options: Partial<WireOptions> = {}) {
       peer.send('PARTITIONED_METADATA_RESPONSE', { requestId, partitions, response: 0 }),
     ...script,
   };
-  const started = await startClient(answers, { clock, keepAliveMs: 10_000_000, ...options });
+  // Virtual time runs far ahead of the sockets: no answer may be late for it.
+  const patient = { keepAliveMs: 10_000_000, requestTimeoutMs: 10_000_000, connectTimeoutMs: 10_000_000 };
+  const started = await startClient(answers, { clock, ...patient, ...options });
   return {
     ...started,
     clock,

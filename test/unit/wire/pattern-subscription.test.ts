@@ -179,7 +179,7 @@ describe('where the broker does not tell', () => {
   it('it is asked at an interval, and says nothing when nothing changed', async () => {
     const clock = new SocketClock();
     const broker = namespaceOf(['orders-a'], { watches: false });
-    const { server, until } = await start(broker, {}, { clock, keepAliveMs: 10_000_000 });
+    const { server, until } = await start(broker, {}, { clock, keepAliveMs: 10_000_000, requestTimeoutMs: 10_000_000 });
     expect(server.received.some(({ name }) => name === 'WATCH_TOPIC_LIST')).toBe(false);
 
     await clock.advanceBy(60_000);
