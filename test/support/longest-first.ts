@@ -5,8 +5,14 @@ import { BaseSequencer } from 'vitest/node';
 
 const LONGEST = [
   'own-broker.test.ts',
-  'integration/examples.test.ts',
+  'conformance/pulsar.test.ts',
   'conformance/wire.test.ts',
+  'integration/examples.test.ts',
+  'golden-traces.test.ts',
+  'wire-topics.test.ts',
+  'soak.test.ts',
+  'crash-programs.test.ts',
+  'document-programs.test.ts',
   'process-death.test.ts',
 ];
 
