@@ -41,8 +41,9 @@ export default defineConfig({
     ],
     passWithNoTests: false,
     sequence: { sequencer: LongestFirst },
-    // All of them: vitest leaves one processor free, which is half of a small machine.
-    maxWorkers: availableParallelism(),
+    // One more than processors: some files wait for processes of their own. Vitest would leave a processor free, which is
+    // half of a small machine.
+    maxWorkers: availableParallelism() + 1,
     testTimeout: 20_000,
     env: { PULSEWORK_LOG_LEVEL: 'silent' },
     typecheck: { enabled: false },

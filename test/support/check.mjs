@@ -5,14 +5,12 @@ import { spawnSync } from 'node:child_process';
 import process from 'node:process';
 import { ROOT, TYPE_CHECK, runStep } from './step.mjs';
 
-/** Two lanes, about as long as each other. Within a lane each may need the one before. */
+/** Lanes side by side, about as long as each other. Within a lane each may need the one before. */
 const LANES = [
+  [['types', TYPE_CHECK]],
+  [['format', ['prettier', '--check', '--log-level', 'warn', '.']]],
   [
     ['lint', ['oxlint']],
-    ['format', ['prettier', '--check', '--log-level', 'warn', '.']],
-  ],
-  [
-    ['types', TYPE_CHECK],
     ['build', ['node', 'test/support/build.mjs']],
     ['publint', ['publint', '--strict']],
     ['attw', ['attw', '--pack', '--profile', 'esm-only', '--no-emoji', '--no-color']],
