@@ -3,10 +3,11 @@
 import { PulseworkError, TransportError, describeValue } from '../../core/errors.js';
 import type { ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
-import { checkMessageId } from '../../core/message-id.js';
 import { ReceiveQueue } from '../../core/receive-queue.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
+import type { SeekTarget } from '../../core/topic-parts.js';
+import { groupedByPart, notOfSubscription, partOf, seeksMessage } from '../../core/topic-parts.js';
 import type { Timer } from '../../ports/clock.js';
 import type { Subscription, SubscriptionState } from '../../ports/transport.js';
 import type { EmbeddedBroker } from '../../broker/embedded-broker.js';
@@ -93,7 +94,7 @@ export class EmbeddedSubscription implements Subscription {
     this.#grantAll();
   }
 
-  async seek(to: MessageId | Date | 'earliest' | 'latest'): Promise<void> {
+  async seek(to: SeekTarget): Promise<void> {
     const links = this.#linksToSeek(to);
     for (const link of links) link.handle.seek(to);
     this.#connectAgain();
@@ -204,35 +205,21 @@ export class EmbeddedSubscription implements Subscription {
   }
 
   #byLink(ids: readonly MessageId[]): Map<TopicLink, MessageId[]> {
-    const byLink = new Map<TopicLink, MessageId[]>();
-    for (const id of ids) {
-      const link = this.#linkOf(id);
-      const own = byLink.get(link);
-      if (own === undefined) byLink.set(link, [id]);
-      else own.push(id);
-    }
+    const byLink = groupedByPart(ids, (id) => this.#linkOf(id));
     if (ids.length === 0) this.#checkConnected();
     return byLink;
   }
 
   #linkOf(id: MessageId): TopicLink {
     this.#checkConnected();
-    checkMessageId(id);
-    const link = this.#links.get(id.topic);
-    if (link !== undefined) return link;
-    const [only] = this.#links.values();
-    if (id.topic === '' && this.#links.size === 1 && only !== undefined) return only;
-    const rule = `subscription "${this.#spec.subscription}" has no topic ${describeValue(id.topic)} that this message id names`;
-    throw new PulseworkError('MESSAGE_ID_INVALID', rule);
+    const link = partOf(this.#links, id);
+    if (link === undefined) throw notOfSubscription(this.#spec.subscription, id);
+    return link;
   }
 
-  #linksToSeek(to: MessageId | Date | 'earliest' | 'latest'): readonly TopicLink[] {
+  #linksToSeek(to: SeekTarget): readonly TopicLink[] {
     this.#checkConnected();
-    if (to === 'earliest' || to === 'latest') return [...this.#links.values()];
-    if (to instanceof Date && !Number.isNaN(to.getTime())) return [...this.#links.values()];
-    if (typeof to === 'object' && (to as unknown) !== null && !(to instanceof Date)) return [this.#linkOf(to)];
-    const rule = `seek takes a message id, a valid Date, "earliest" or "latest", got ${describeValue(to)}`;
-    throw new PulseworkError('MESSAGE_ID_INVALID', rule);
+    return seeksMessage(to) ? [this.#linkOf(to)] : [...this.#links.values()];
   }
 
   #checkConnected(): void {

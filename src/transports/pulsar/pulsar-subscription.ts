@@ -3,11 +3,12 @@
 import { PulseworkError, describeValue, toError } from '../../core/errors.js';
 import type { ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
-import { checkMessageId } from '../../core/message-id.js';
 import { ReceiveQueue } from '../../core/receive-queue.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
 import { partitionOf } from '../../core/topic-name.js';
+import type { SeekTarget } from '../../core/topic-parts.js';
+import { groupedByPart, notOfSubscription, partOf, seeksMessage } from '../../core/topic-parts.js';
 import type { Timer } from '../../ports/clock.js';
 import type { Subscription, SubscriptionState } from '../../ports/transport.js';
 import { ConsumerLink } from './consumer-link.js';
@@ -92,8 +93,7 @@ export class PulsarSubscription implements Subscription, LinkOwner {
   }
 
   async redeliver(ids: readonly MessageId[]): Promise<void> {
-    const byLink = new Map<ConsumerLink, MessageId[]>();
-    for (const id of ids) byLink.set(this.#linkOf(id), [...(byLink.get(this.#linkOf(id)) ?? []), id]);
+    const byLink = groupedByPart(ids, (id) => this.#linkOf(id));
     this.#checkOpen();
     if (ids.length === 0) return;
     const singly = redeliversSingly(this.#spec.type);
@@ -114,7 +114,7 @@ export class PulsarSubscription implements Subscription, LinkOwner {
     if (this.#queue.hasWaiter) this.#ask();
   }
 
-  async seek(to: MessageId | Date | 'earliest' | 'latest'): Promise<void> {
+  async seek(to: SeekTarget): Promise<void> {
     const links = this.#linksToSeek(to);
     for (const link of links) link.checkConnected();
     await Promise.all(links.map((link) => link.seek(to)));
@@ -196,22 +196,14 @@ export class PulsarSubscription implements Subscription, LinkOwner {
 
   #linkOf(id: MessageId): ConsumerLink {
     this.#checkOpen();
-    checkMessageId(id);
-    const link = this.#links.get(id.topic);
-    if (link !== undefined) return link;
-    const [only] = this.#links.values();
-    if (id.topic === '' && this.#links.size === 1 && only !== undefined) return only;
-    const rule = `subscription "${this.#spec.subscription}" has no topic ${describeValue(id.topic)} that this message id names`;
-    throw new PulseworkError('MESSAGE_ID_INVALID', rule);
+    const link = partOf(this.#links, id);
+    if (link === undefined) throw notOfSubscription(this.#spec.subscription, id);
+    return link;
   }
 
-  #linksToSeek(to: MessageId | Date | 'earliest' | 'latest'): readonly ConsumerLink[] {
+  #linksToSeek(to: SeekTarget): readonly ConsumerLink[] {
     this.#checkOpen();
-    if (to === 'earliest' || to === 'latest') return [...this.#links.values()];
-    if (to instanceof Date && !Number.isNaN(to.getTime())) return [...this.#links.values()];
-    if (typeof to === 'object' && (to as unknown) !== null && !(to instanceof Date)) return [this.#linkOf(to)];
-    const rule = `seek takes a message id, a valid Date, "earliest" or "latest", got ${describeValue(to)}`;
-    throw new PulseworkError('MESSAGE_ID_INVALID', rule);
+    return seeksMessage(to) ? [this.#linkOf(to)] : [...this.#links.values()];
   }
 
   #checkOpen(): void {

@@ -4,7 +4,7 @@ import { BatchAcks, idDataOf } from './batch-acks.js';
 import type { AckItem as BatchAckItem } from './batch-acks.js';
 import { ChunkedAcks, ChunkedMessage } from './chunked-acks.js';
 import type { MessageIdData } from './protocol/message-metadata.js';
-import type { SeekTarget } from './seek-position.js';
+import type { SeekTarget } from '../../core/topic-parts.js';
 
 /** What an acknowledgement names; what is not known of it before the time of sending is asked for then. */
 export type AckItem = BatchAckItem | ChunkedMessage;

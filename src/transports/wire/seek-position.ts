@@ -1,10 +1,8 @@
 // Where a subscription is moved to, as a SEEK says it.
-import type { MessageId } from '../../core/message-id.js';
+import type { SeekTarget } from '../../core/topic-parts.js';
 import { AckSet } from './ack-set.js';
 import type { CommandBody } from './protocol/commands.js';
 import type { MessageIdData } from './protocol/message-metadata.js';
-
-export type SeekTarget = MessageId | Date | 'earliest' | 'latest';
 
 /** Positions that stand for the ends of a topic. */
 export const EARLIEST: MessageIdData = { ledgerId: -1, entryId: -1 };

@@ -20,7 +20,7 @@ import { Permits } from './permits.js';
 import type { CommandBody } from './protocol/commands.js';
 import type { MessageIdData } from './protocol/message-metadata.js';
 import { seekPosition } from './seek-position.js';
-import type { SeekTarget } from './seek-position.js';
+import type { SeekTarget } from '../../core/topic-parts.js';
 import { alreadyClosed, connectionLost } from './server-errors.js';
 import type { HostPort } from './service-url.js';
 import { subscribeBody } from './subscribe-command.js';

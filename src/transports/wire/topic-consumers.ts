@@ -53,7 +53,11 @@ export class TopicConsumers {
   }
 
   all(): readonly TopicConsumer[] {
-    return [...this.#byTopic.values()];
+    return [...this.values()];
+  }
+
+  values(): Iterable<TopicConsumer> {
+    return this.#byTopic.values();
   }
 
   /** Whether a consumer of this topic has left. */

@@ -5,7 +5,7 @@ import type { ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
 import type { Subscription, SubscriptionState } from '../../ports/transport.js';
 import type { ConsumerRedelivery, NackedArrival } from './wire-consumer-redelivery.js';
-import type { SeekTarget } from './seek-position.js';
+import type { SeekTarget } from '../../core/topic-parts.js';
 import type { InTransaction } from './transaction.js';
 import type { WireSubscription } from './wire-subscription.js';
 

@@ -5,7 +5,7 @@ import { compareMessageIds, sameEntry } from '../../core/message-id.js';
 import type { MessageId } from '../../core/message-id.js';
 import type { ReceivedMessage } from '../../core/message.js';
 import type { MessageIdData } from './protocol/message-metadata.js';
-import type { SeekTarget } from './seek-position.js';
+import type { SeekTarget } from '../../core/topic-parts.js';
 import { EARLIEST, LATEST } from './seek-position.js';
 import type { ConsumerSpec } from './subscribe-command.js';
 import { NamedTopics } from './topic-source.js';

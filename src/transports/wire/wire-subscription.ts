@@ -3,12 +3,12 @@
 import { PulseworkError, TransportError, describeValue, toError } from '../../core/errors.js';
 import type { ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
-import { checkMessageId } from '../../core/message-id.js';
 import { ReceiveQueue } from '../../core/receive-queue.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
 import type { Subscription, SubscriptionState } from '../../ports/transport.js';
 import { MAX_BATCH_SIZE } from './ack-set.js';
-import type { SeekTarget } from './seek-position.js';
+import type { SeekTarget } from '../../core/topic-parts.js';
+import { groupedByPart, notOfSubscription, partOf, seeksMessage } from '../../core/topic-parts.js';
 import { alreadyClosed } from './server-errors.js';
 import type { ConsumerSpec } from './subscribe-command.js';
 import { TopicConsumer } from './topic-consumer.js';
@@ -285,45 +285,31 @@ export class WireSubscription implements Subscription {
   }
 
   #byConsumer(ids: readonly MessageId[]): Map<TopicConsumer, MessageId[]> {
-    const byConsumer = new Map<TopicConsumer, MessageId[]>();
-    for (const id of ids) {
-      const consumer = this.#consumerOf(id);
-      const own = byConsumer.get(consumer);
-      if (own === undefined) byConsumer.set(consumer, [id]);
-      else own.push(id);
-    }
+    const byConsumer = groupedByPart(ids, (id) => this.#consumerOf(id));
     this.#checkOpen();
     return byConsumer;
   }
 
   #consumerOf(id: MessageId): TopicConsumer {
     this.#checkOpen();
-    checkMessageId(id);
+    const consumer = partOf(this.#consumers, id);
     if (id.batchSize > MAX_BATCH_SIZE) {
       throw new PulseworkError(
         'MESSAGE_ID_INVALID',
         `message id with a batchSize of ${id.batchSize}, at most ${MAX_BATCH_SIZE}`,
       );
     }
-    const consumer = this.#consumers.get(id.topic);
     if (consumer !== undefined) return consumer;
-    const [only] = this.#consumers.all();
-    if (id.topic === '' && this.#consumers.size === 1 && only !== undefined) return only;
     if (this.#consumers.hasDeparted(id.topic)) {
       const text = `subscription "${this.#spec.subscription}" does not read ${id.topic} any more: the topic was deleted`;
       throw new TransportError('TOPIC_NOT_FOUND', text, { retriable: false });
     }
-    const rule = `subscription "${this.#spec.subscription}" has no topic ${describeValue(id.topic)} that this message id names`;
-    throw new PulseworkError('MESSAGE_ID_INVALID', rule);
+    throw notOfSubscription(this.#spec.subscription, id);
   }
 
   #consumersToSeek(to: SeekTarget): readonly TopicConsumer[] {
     this.#checkOpen();
-    if (to === 'earliest' || to === 'latest') return this.#consumers.all();
-    if (to instanceof Date && !Number.isNaN(to.getTime())) return this.#consumers.all();
-    if (typeof to === 'object' && (to as unknown) !== null && !(to instanceof Date)) return [this.#consumerOf(to)];
-    const rule = `seek takes a message id, a valid Date, "earliest" or "latest", got ${describeValue(to)}`;
-    throw new PulseworkError('MESSAGE_ID_INVALID', rule);
+    return seeksMessage(to) ? [this.#consumerOf(to)] : this.#consumers.all();
   }
 
   #checkOpen(): void {
