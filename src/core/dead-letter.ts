@@ -1,6 +1,14 @@
 // What a dead letter carries: the original message whole, where it came from, and why it failed.
 // Pure: the DeadLetterPublisher sends what `deadLetterMessage` makes.
-import { failureFingerprint, causeChain, errorMessage, errorName, errorStack } from './failure-report.js';
+import {
+  causeChain,
+  cutStack,
+  cutText,
+  errorMessage,
+  errorName,
+  errorStack,
+  failureFingerprint,
+} from './failure-report.js';
 import type { EncodedMessage, MessageKey, ReceivedMessage } from './message.js';
 import type { Failure } from './outcome.js';
 import { copyProperties } from './properties.js';
@@ -35,10 +43,8 @@ export interface DeadLetterFacts {
 /** Version of the property set below; readers should ignore properties they do not know. */
 export const DEAD_LETTER_VERSION = '1';
 
-/** Kept for people, so cut where the gain ends: a stack of 8 KiB shows the failing frames of any error. */
-const MAX_STACK_BYTES = 8 * 1024;
+/** Kept for people, so cut where the gain ends. */
 const MAX_CAUSE_CHAIN_BYTES = 4 * 1024;
-const MAX_TEXT_BYTES = 2 * 1024;
 
 /** What the frame needs beyond payload, key and properties: names, times, the protocol's own fields, and a trace context. */
 const ENVELOPE_BYTES = 512;
@@ -89,8 +95,8 @@ export function deadLetterMessage(message: ReceivedMessage, facts: DeadLetterFac
 
 function reasonProperties(facts: DeadLetterFacts): Record<string, string> {
   const { error, reason } = facts.failure;
-  const shown = (text: string, maxBytes = MAX_TEXT_BYTES): string =>
-    cutToBytes(redactText(text, facts.redact), maxBytes);
+  const redacted = (text: string): string => redactText(text, facts.redact);
+  const shown = (text: string): string => cutText(redacted(text));
   const always = {
     'pulsework-dead-letter-version': DEAD_LETTER_VERSION,
     'pulsework-cause': facts.cause,
@@ -111,8 +117,8 @@ function reasonProperties(facts: DeadLetterFacts): Record<string, string> {
     ...always,
     'pulsework-error-name': shown(errorName(error)),
     'pulsework-error-message': shown(errorMessage(error)),
-    'pulsework-stack': shown(errorStack(error), MAX_STACK_BYTES),
-    ...(chain === '' ? {} : { 'pulsework-cause-chain': shown(chain, MAX_CAUSE_CHAIN_BYTES) }),
+    'pulsework-stack': cutStack(redacted(errorStack(error))),
+    ...(chain === '' ? {} : { 'pulsework-cause-chain': cutToBytes(redacted(chain), MAX_CAUSE_CHAIN_BYTES) }),
   };
 }
 

@@ -6,11 +6,14 @@ import { cutToBytes } from './text.js';
 
 /** Deep enough for any real chain, and an end for one that refers to itself. */
 const MAX_CAUSES = 10;
-/** On spans and in log lines, as in dead letters: so much says what there is to say. A message may be megabytes long. */
+/**
+ * In dead letters, on spans and in log lines: so much says what there is to say, and a stack of it shows the failing frames
+ * of any error. A message may be megabytes long.
+ */
 const MAX_TEXT_BYTES = 2 * 1024;
 const MAX_STACK_BYTES = 8 * 1024;
 
-/** A reason or a message, for a span or a log line. */
+/** A reason or a message, for people. */
 export function cutText(text: string): string {
   return cutToBytes(text, MAX_TEXT_BYTES);
 }

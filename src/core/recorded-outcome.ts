@@ -3,12 +3,11 @@
 import { bytesCodec } from './codec.js';
 import type { DeadLetterCause } from './dead-letter.js';
 import { PulseworkError, describeValue, isError } from './errors.js';
-import { errorMessage, errorName, errorStack } from './failure-report.js';
+import { cutStack, errorMessage, errorName, errorStack } from './failure-report.js';
 import type { EncodedMessage, MessageKey, MessageOptions, OutgoingMessage } from './message.js';
 import type { Failure, Outcome, Poison, Skip, Success } from './outcome.js';
 import { poison, skip, success } from './outcome.js';
 import { copyProperties } from './properties.js';
-import { cutToBytes } from './text.js';
 import type { Topic } from './topic.js';
 import { topic } from './topic.js';
 
@@ -49,8 +48,6 @@ export interface RecordedError {
 
 /** As deep as dead letters tell of. */
 const MAX_CAUSES = 10;
-/** As much as dead letters keep. */
-const MAX_STACK_BYTES = 8 * 1024;
 
 /** A message that is encoded already: it is published as it is. Its payload shows as bytes. */
 export class PreparedMessage implements OutgoingMessage {
@@ -141,7 +138,7 @@ function keyOf(key: RecordedMessage['key']): MessageKey | undefined {
 
 function recordedFailure({ error }: Failure): { readonly error?: RecordedError } {
   if (error === undefined) return {};
-  return { error: { ...recordedError(error, MAX_CAUSES), stack: cutToBytes(errorStack(error), MAX_STACK_BYTES) } };
+  return { error: { ...recordedError(error, MAX_CAUSES), stack: cutStack(errorStack(error)) } };
 }
 
 function recordedError(error: Error, causesLeft: number): RecordedError {
