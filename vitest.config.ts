@@ -41,9 +41,8 @@ export default defineConfig({
     ],
     passWithNoTests: false,
     sequence: { sequencer: LongestFirst },
-    // One more than processors: some files wait for processes of their own. Vitest would leave a processor free, which is
-    // half of a small machine.
-    maxWorkers: availableParallelism() + 1,
+    // All of them: vitest leaves one processor free, which is half of a small machine.
+    maxWorkers: availableParallelism(),
     testTimeout: 20_000,
     env: { PULSEWORK_LOG_LEVEL: 'silent' },
     typecheck: { enabled: false },

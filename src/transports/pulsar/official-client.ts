@@ -82,7 +82,7 @@ export interface OfficialClient {
 
 /** What `import('pulsar-client')` gives. */
 export interface OfficialModule {
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the package's own type is a union that nobody here builds by hand
+  // oxlint-disable-next-line typescript/no-explicit-any -- the package's own type is a union that nobody here builds by hand
   readonly Client: (new (config: any) => OfficialClient) & {
     setLogHandler(handler: (level: number, file: string, line: number, message: string) => void): void;
   };

@@ -104,7 +104,7 @@ class StandInWorld {
   }
 
   module(): OfficialModule {
-    // eslint-disable-next-line @typescript-eslint/no-this-alias -- the class below has a `this` of its own
+    // oxlint-disable-next-line typescript/no-this-alias -- the class below has a `this` of its own
     const world = this;
     class Client {
       readonly #core: ClientCore;
