@@ -7,15 +7,8 @@ import type { OfficialModule } from 'pulsework/pulsar';
 import { pulsar as pulsarTransport } from 'pulsework/pulsar';
 import { wire } from 'pulsework/wire';
 import { afterAll, describe, expect } from 'vitest';
-import {
-  SILENT,
-  leftOn,
-  message,
-  numbers,
-  publishAll,
-  take,
-  textOf,
-} from '../support/pulsar-client-stand-in/message-kit.js';
+import { SILENT, leftOn, message, numbers, publishAll, take } from '../support/pulsar-client-stand-in/message-kit.js';
+import { textOf } from '../support/received.js';
 import { realModule, specOf } from '../support/pulsar-client-stand-in/official-modules.js';
 import type { PulsarClientStandIn } from '../support/pulsar-client-stand-in/stand-in.js';
 import { pulsarClientStandIn } from '../support/pulsar-client-stand-in/stand-in.js';
@@ -46,7 +39,7 @@ function onEither(moduleOf: () => OfficialModule): void {
     const messages = await take(subscription, 500);
     for (const { id } of messages) void subscription.acknowledge([id]);
     await transport.close();
-    expect(await leftOn(pulsar, topic)).toEqual([]);
+    expect(await leftOn(pulsar, topic, 0)).toEqual([]);
   });
 
   test('a publisher that closes waits for every receipt (R1)', async ({ pulsar }) => {
@@ -60,7 +53,7 @@ function onEither(moduleOf: () => OfficialModule): void {
     );
     await publisher.close();
     await sending;
-    expect(await leftOn(pulsar, topic)).toEqual(numbers(200));
+    expect(await leftOn(pulsar, topic, 200)).toEqual(numbers(200));
     await transport.close();
   });
 
@@ -76,7 +69,7 @@ function onEither(moduleOf: () => OfficialModule): void {
       return publisher.publish({ payload: bytes, properties: {} }, publisher.nextSequenceId());
     });
     await Promise.all(sending);
-    expect(await leftOn(pulsar, topic)).toEqual(numbers(100).map((text) => text.padStart(3, '0')));
+    expect(await leftOn(pulsar, topic, 100)).toEqual(numbers(100).map((text) => text.padStart(3, '0')));
     await transport.close();
   });
 
@@ -195,7 +188,7 @@ function onEither(moduleOf: () => OfficialModule): void {
     expect([textOf(letter!), letter!.properties['pulsework-cause'], seen]).toEqual(['"bad"', 'undecodable', ['good']]);
     await runtime.drain();
     await other.close();
-    expect(await leftOn(pulsar, topic)).toEqual([]);
+    expect(await leftOn(pulsar, topic, 0)).toEqual([]);
   });
 
   test('a delivery time arrives too, and no trace of how it travelled (R4)', async ({ pulsar }) => {
@@ -236,7 +229,7 @@ function onEither(moduleOf: () => OfficialModule): void {
     const unknown = { ...a!.id, entryId: a!.id.entryId + 7 };
     await expect(subscription.acknowledge([a!.id, unknown])).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
     await transport.close();
-    expect(await leftOn(pulsar, topic)).toEqual(['a', 'c']);
+    expect(await leftOn(pulsar, topic, 2)).toEqual(['a', 'c']);
   });
 
   for (const type of ['key-shared', 'exclusive'] as const) {

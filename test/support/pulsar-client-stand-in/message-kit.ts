@@ -2,6 +2,7 @@
 import type { EncodedMessage, Publisher, ReceivedMessage, Subscription } from 'pulsework';
 import { wire } from 'pulsework/wire';
 import type { SharedPulsar } from '../real-pulsar/integration-test.js';
+import { receive, textOf } from '../received.js';
 import { specOf } from './official-modules.js';
 
 /** How long nothing must come for a test to believe that nothing will. */
@@ -13,7 +14,6 @@ export const message = (text: string, more: Partial<EncodedMessage> = {}): Encod
   properties: {},
   ...more,
 });
-export const textOf = ({ payload }: ReceivedMessage): string => Buffer.from(payload ?? []).toString();
 
 export async function take(subscription: Subscription, count: number): Promise<ReceivedMessage[]> {
   const taken: ReceivedMessage[] = [];
@@ -26,14 +26,8 @@ export async function take(subscription: Subscription, count: number): Promise<R
   return taken;
 }
 
-export async function takeUntilQuiet(subscription: Subscription): Promise<ReceivedMessage[]> {
-  const taken: ReceivedMessage[] = [];
-  for (;;) {
-    const next = await subscription.receive(AbortSignal.timeout(QUIET_MS));
-    if (next === undefined) return taken;
-    taken.push(next);
-  }
-}
+export const takeUntilQuiet = (subscription: Subscription): Promise<ReceivedMessage[]> =>
+  receive(subscription, Infinity, QUIET_MS);
 
 export async function publishAll(publisher: Publisher, messages: readonly EncodedMessage[]): Promise<void> {
   await Promise.all(messages.map((one) => publisher.publish(one, publisher.nextSequenceId())));
@@ -41,10 +35,11 @@ export async function publishAll(publisher: Publisher, messages: readonly Encode
 
 export const numbers = (count: number): string[] => Array.from({ length: count }, (_, i) => String(i));
 
-/** What is left on a subscription, seen over the wire. */
-export async function leftOn({ serviceUrl }: SharedPulsar, topic: string): Promise<string[]> {
+/** What is left on a subscription, seen over the wire: `expected` messages are waited for, and then whether more come. */
+export async function leftOn({ serviceUrl }: SharedPulsar, topic: string, expected: number): Promise<string[]> {
   const transport = wire({ serviceUrl });
-  const left = await takeUntilQuiet(await transport.subscribe(specOf(topic)));
+  const subscription = await transport.subscribe(specOf(topic));
+  const left = [...(await receive(subscription, expected)), ...(await takeUntilQuiet(subscription))];
   await transport.close();
   return left.map(textOf);
 }
