@@ -239,10 +239,20 @@ export class ConsumerLoop {
   #arrived(message: ReceivedMessage): void {
     const { registry, settler } = this.#options;
     if (this.#draining) return; // it came too late to be taken: it goes back when the subscription closes
+    if (this.#isOutdated(message)) return;
     const arrival = registry.admit(message);
     if (arrival instanceof DeliveryRecord) {
       if (!this.#isTooEarly(arrival)) this.#enter(arrival);
     } else if (arrival.copyOf === 'acknowledged') void settler.acknowledgeAgain(message.id);
+  }
+
+  /**
+   * It was on its way here when its connection was lost: the broker sends it again, after those that come before it. Taken
+   * now, it would pass them.
+   */
+  #isOutdated({ id, connection }: ReceivedMessage): boolean {
+    const current = this.#connections.get(id.topic);
+    return current === undefined || connection < current;
   }
 
   /**

@@ -9,7 +9,7 @@ import { PendingBytes } from '../../src/transports/wire/pending-message.js';
 import { resolveWireOptions } from '../../src/transports/wire/wire-options.js';
 import { WireClient } from '../../src/wire.js';
 import type { WireConsumer, WireConsumerOptions } from '../../src/wire.js';
-import { receive, texts } from '../support/received.js';
+import { eventually, receive, texts } from '../support/received.js';
 import type { testWithBroker } from '../support/real-pulsar/integration-test.js';
 import type { RealPulsar } from '../support/real-pulsar/real-pulsar.js';
 
@@ -101,6 +101,9 @@ export function transactionTests(test: ReturnType<typeof testWithBroker>): void 
         { transaction: committed },
       );
       await committed.commit();
+      // Decided, and carried out a moment later: who comes before that gets what is still pending.
+      const backlog = async () => (await broker.admin.stats(topic)).subscriptions['s']?.msgBacklog;
+      expect(await eventually(backlog, (left) => left === 0)).toBe(0);
       await consumer.close();
       const next = await read(topic, { type });
       await nothing(next);

@@ -1,6 +1,7 @@
 // A transport whose connection can be cut and comes back: what was unsettled is delivered again over the next
 // connection, uncounted, with a higher connection number; calls made meanwhile are CONNECTION_LOST.
 import { TransportError } from '../../src/index.js';
+import type { ReceivedMessage } from '../../src/core/message.js';
 import type { MessageId, Subscription, Transport } from '../../src/index.js';
 
 type Report = Parameters<Subscription['onState']>[0];
@@ -57,6 +58,8 @@ export class CutSubscription implements Subscription {
   #opened: (() => void)[] = [];
   /** The next acknowledgement is done, its answer is lost together with the connection. */
   loseNextAnswer = false;
+  /** The connection is lost when this message has been received and is not handed on yet. */
+  losesWhileReceiving: ((message: ReceivedMessage) => boolean) | undefined;
 
   /** @param topics full names, without partitions. */
   constructor(topics: readonly string[], subscribe: () => Promise<Subscription>) {
@@ -96,6 +99,11 @@ export class CutSubscription implements Subscription {
       }
       const connection = this.#connection;
       const message = await inner.receive(signal);
+      if (message !== undefined && this.losesWhileReceiving?.(message) === true) {
+        this.losesWhileReceiving = undefined;
+        void this.cut();
+        return { ...message, connection };
+      }
       if (message !== undefined && inner === this.#inner) return { ...message, connection };
     }
   }

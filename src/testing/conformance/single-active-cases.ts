@@ -34,6 +34,8 @@ const rewinds: readonly ConformanceCase[] = forTypes(
       const subscription = await world.subscribe(topic, { type });
       const [a, b, c] = await subscription.take(4);
       await subscription.acknowledge(a, c);
+      // A rewind that meets a read under way is not what is looked at here.
+      await world.elapse(200);
       await subscription.redeliver(b);
       await subscription.expectTexts('b', 'd');
       await subscription.expectQuiet();
@@ -49,6 +51,8 @@ const rewinds: readonly ConformanceCase[] = forTypes(
       const subscription = await world.subscribe(topic, { type });
       const [, b, c] = await subscription.take(4);
       await subscription.acknowledgeCumulative(b);
+      // A rewind that meets a read under way is not what is looked at here.
+      await world.elapse(200);
       await subscription.redeliver(c);
       await subscription.expectTexts('c', 'd');
       await subscription.expectQuiet();

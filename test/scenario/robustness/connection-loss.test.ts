@@ -13,7 +13,7 @@ import {
   topic,
 } from '../../../src/index.js';
 import { embedded } from '../../../src/embedded.js';
-import { World } from '../../support/runtime-world.js';
+import { World, payloadOf } from '../../support/runtime-world.js';
 import type { CutSubscription } from '../../support/cut-transport.js';
 import { CutTransport } from '../../support/cut-transport.js';
 import { transportWith } from '../../support/transport-with.js';
@@ -126,6 +126,29 @@ describe('a connection lost', () => {
     void runtime.drain({ deadlineMs: Infinity }).then(() => (ended = true));
     await world.clock.advanceBy(seconds(7_200));
     expect(ended).toBe(true);
+  });
+
+  it('while a message of a key is on its way to its lane does not let it pass earlier ones of the key', async () => {
+    let end: () => void = () => undefined;
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    const { runs, link } = await start(
+      async ({ payload }) => (payload === 'a' ? ended.then(() => success()) : success()),
+      {
+        type: 'key-shared',
+        ordering: 'key',
+      },
+    );
+    link.losesWhileReceiving = (message) => payloadOf(message) === 'c';
+    for (const value of ['a', 'b', 'c']) await world.publish('orders', value, { key: 'k' });
+    await world.clock.advanceBy(0);
+    expect(link.losesWhileReceiving).toBeUndefined();
+
+    await link.open();
+    await world.clock.advanceBy(0);
+    end();
+    await world.clock.advanceBy(seconds(1));
+    expect(runs).toEqual(['a#1', 'b#1', 'c#1']);
+    expect(world.backlog('orders', 's')).toBe(0);
   });
 
   it('lets later messages of a key run when the kept one went to another process and was settled there', async () => {
