@@ -6,18 +6,32 @@ import { Runtime, defineHandler, fixedBackoff, retry, success } from 'pulsework'
 import type { OfficialModule } from 'pulsework/pulsar';
 import { pulsar as pulsarTransport } from 'pulsework/pulsar';
 import { wire } from 'pulsework/wire';
-import { afterAll, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import { SILENT, leftOn, message, numbers, publishAll, take } from '../support/pulsar-client-stand-in/message-kit.js';
 import { textOf } from '../support/received.js';
 import { realModule, specOf } from '../support/pulsar-client-stand-in/official-modules.js';
-import type { PulsarClientStandIn } from '../support/pulsar-client-stand-in/stand-in.js';
 import { pulsarClientStandIn } from '../support/pulsar-client-stand-in/stand-in.js';
 import { test } from '../support/real-pulsar/integration-test.js';
 
+interface OfficialFixture {
+  /** What the adapter is given as the official package. */
+  readonly module: OfficialModule;
+}
+
+/** When a test ends, nothing has ended the process and no client is left open. */
+const onStandIn = test.extend<OfficialFixture>({
+  // oxlint-disable-next-line no-empty-pattern -- fixtures are recognised by the names that they take apart
+  module: async ({}, use) => {
+    const standIn = pulsarClientStandIn();
+    await use(standIn.module);
+    expect([standIn.violations, standIn.openClients()]).toEqual([[], 0]);
+  },
+});
+
 /** Tests that look at the adapter alone: the same on either module. */
-function onEither(moduleOf: () => OfficialModule): void {
-  test('messages come in order, however many are ready at once (R2)', async ({ pulsar }) => {
-    const transport = pulsarTransport({ module: moduleOf(), serviceUrl: pulsar.serviceUrl });
+function adapterTests(test: typeof onStandIn): void {
+  test('messages come in order, however many are ready at once (R2)', async ({ module, pulsar }) => {
+    const transport = pulsarTransport({ module, serviceUrl: pulsar.serviceUrl });
     const topic = pulsar.newTopic();
     const subscription = await transport.subscribe(specOf(topic));
     await publishAll(
@@ -28,8 +42,8 @@ function onEither(moduleOf: () => OfficialModule): void {
     await transport.close();
   });
 
-  test('acknowledgements are sent before a close has ended, 500 of them (R1)', async ({ pulsar }) => {
-    const transport = pulsarTransport({ module: moduleOf(), serviceUrl: pulsar.serviceUrl });
+  test('acknowledgements are sent before a close has ended, 500 of them (R1)', async ({ module, pulsar }) => {
+    const transport = pulsarTransport({ module, serviceUrl: pulsar.serviceUrl });
     const topic = pulsar.newTopic();
     const subscription = await transport.subscribe(specOf(topic));
     await publishAll(
@@ -42,8 +56,8 @@ function onEither(moduleOf: () => OfficialModule): void {
     expect(await leftOn(pulsar, topic, 0)).toEqual([]);
   });
 
-  test('a publisher that closes waits for every receipt (R1)', async ({ pulsar }) => {
-    const transport = pulsarTransport({ module: moduleOf(), serviceUrl: pulsar.serviceUrl });
+  test('a publisher that closes waits for every receipt (R1)', async ({ module, pulsar }) => {
+    const transport = pulsarTransport({ module, serviceUrl: pulsar.serviceUrl });
     const topic = pulsar.newTopic();
     await (await transport.subscribe(specOf(topic))).close();
     const publisher = await transport.publisher(topic);
@@ -57,9 +71,9 @@ function onEither(moduleOf: () => OfficialModule): void {
     await transport.close();
   });
 
-  test('more messages than the queue of the client takes are published in order (R3)', async ({ pulsar }) => {
+  test('more messages than the queue of the client takes are published in order (R3)', async ({ module, pulsar }) => {
     const { serviceUrl } = pulsar;
-    const transport = pulsarTransport({ module: moduleOf(), serviceUrl, maxPendingMessages: 10 });
+    const transport = pulsarTransport({ module, serviceUrl, maxPendingMessages: 10 });
     const topic = pulsar.newTopic();
     await (await transport.subscribe(specOf(topic))).close();
     const publisher = await transport.publisher(topic);
@@ -73,8 +87,11 @@ function onEither(moduleOf: () => OfficialModule): void {
     await transport.close();
   });
 
-  test('a stream of redelivery requests closer together than the tick starves none (R4)', async ({ pulsar }) => {
-    const transport = pulsarTransport({ module: moduleOf(), serviceUrl: pulsar.serviceUrl });
+  test('a stream of redelivery requests closer together than the tick starves none (R4)', async ({
+    module,
+    pulsar,
+  }) => {
+    const transport = pulsarTransport({ module, serviceUrl: pulsar.serviceUrl });
     const topic = pulsar.newTopic();
     const subscription = await transport.subscribe(specOf(topic));
     await publishAll(
@@ -100,9 +117,10 @@ function onEither(moduleOf: () => OfficialModule): void {
   });
 
   test('a loss of the connection is told, and what is unsettled comes again over the next one (R7)', async ({
+    module,
     pulsar,
   }) => {
-    const transport = pulsarTransport({ module: moduleOf(), serviceUrl: pulsar.serviceUrl });
+    const transport = pulsarTransport({ module, serviceUrl: pulsar.serviceUrl });
     const topic = pulsar.newTopic();
     const subscription = await transport.subscribe(specOf(topic));
     const states: SubscriptionState[] = [];
@@ -137,8 +155,11 @@ function onEither(moduleOf: () => OfficialModule): void {
     await transport.close();
   });
 
-  test('properties are read whatever they are called, and what cannot be read is said (R11)', async ({ pulsar }) => {
-    const transport = pulsarTransport({ module: moduleOf(), serviceUrl: pulsar.serviceUrl });
+  test('properties are read whatever they are called, and what cannot be read is said (R11)', async ({
+    module,
+    pulsar,
+  }) => {
+    const transport = pulsarTransport({ module, serviceUrl: pulsar.serviceUrl });
     const other = wire({ serviceUrl: pulsar.serviceUrl });
     const topic = pulsar.newTopic();
     const subscription = await transport.subscribe(specOf(topic));
@@ -161,9 +182,10 @@ function onEither(moduleOf: () => OfficialModule): void {
   });
 
   test('a message whose properties cannot be read becomes a dead letter, and its neighbours go on (R11)', async ({
+    module,
     pulsar,
   }) => {
-    const transport = pulsarTransport({ module: moduleOf(), serviceUrl: pulsar.serviceUrl });
+    const transport = pulsarTransport({ module, serviceUrl: pulsar.serviceUrl });
     const other = wire({ serviceUrl: pulsar.serviceUrl });
     const topic = pulsar.newTopic();
     const seen: unknown[] = [];
@@ -191,8 +213,8 @@ function onEither(moduleOf: () => OfficialModule): void {
     expect(await leftOn(pulsar, topic, 0)).toEqual([]);
   });
 
-  test('a delivery time arrives too, and no trace of how it travelled (R4)', async ({ pulsar }) => {
-    const transport = pulsarTransport({ module: moduleOf(), serviceUrl: pulsar.serviceUrl });
+  test('a delivery time arrives too, and no trace of how it travelled (R4)', async ({ module, pulsar }) => {
+    const transport = pulsarTransport({ module, serviceUrl: pulsar.serviceUrl });
     const topic = pulsar.newTopic();
     const subscription = await transport.subscribe(specOf(topic, { type: 'exclusive' }));
     const deliverAtMs = Date.now() + 60_000;
@@ -203,9 +225,10 @@ function onEither(moduleOf: () => OfficialModule): void {
   });
 
   test('a subscription that is named when a publisher opens gets what is published, also when it is there and busy', async ({
+    module,
     pulsar,
   }) => {
-    const transport = pulsarTransport({ module: moduleOf(), serviceUrl: pulsar.serviceUrl });
+    const transport = pulsarTransport({ module, serviceUrl: pulsar.serviceUrl });
     const topic = pulsar.newTopic();
     const first = await transport.publisher(topic, { initialSubscription: 's' });
     await first.publish(message('a'), 0);
@@ -216,10 +239,11 @@ function onEither(moduleOf: () => OfficialModule): void {
   });
 
   test('a message of a batch is acknowledged alone, and one that was never here not at all (R8)', async ({
+    module,
     pulsar,
     java,
   }) => {
-    const transport = pulsarTransport({ module: moduleOf(), serviceUrl: pulsar.serviceUrl });
+    const transport = pulsarTransport({ module, serviceUrl: pulsar.serviceUrl });
     const topic = pulsar.newTopic();
     const subscription = await transport.subscribe(specOf(topic));
     const sent = ['a', 'b', 'c'].map((text) => ({ value: Buffer.from(text), properties: {} }));
@@ -234,9 +258,10 @@ function onEither(moduleOf: () => OfficialModule): void {
 
   for (const type of ['key-shared', 'exclusive'] as const) {
     test(`${type}: a failing key waits in this process, and the client is asked for nothing (R9, R10)`, async ({
+      module,
       pulsar,
     }) => {
-      const transport = pulsarTransport({ module: moduleOf(), serviceUrl: pulsar.serviceUrl });
+      const transport = pulsarTransport({ module, serviceUrl: pulsar.serviceUrl });
       const topic = pulsar.newTopic();
       const runs: string[] = [];
       let done: () => void = () => undefined;
@@ -274,24 +299,11 @@ function onEither(moduleOf: () => OfficialModule): void {
   }
 }
 
-describe.concurrent('pulsar, on the stand-in', () => {
-  const standIns: PulsarClientStandIn[] = [];
-  onEither(() => {
-    const standIn = pulsarClientStandIn();
-    standIns.push(standIn);
-    return standIn.module;
-  });
-
-  // Nothing ended the process, and nothing is left open.
-  afterAll(() => {
-    expect(standIns.flatMap(({ violations }) => violations)).toEqual([]);
-    expect(standIns.filter((standIn) => standIn.openClients() > 0)).toEqual([]);
-  });
-});
+describe.concurrent('pulsar, on the stand-in', () => adapterTests(onStandIn));
 
 const real = realModule;
 if (typeof real === 'string') {
   test('the same on the real addon', ({ skip }) => skip(real));
 } else {
-  describe.concurrent('pulsar, on the real addon', () => onEither(() => real));
+  describe.concurrent('pulsar, on the real addon', () => adapterTests(test.extend<OfficialFixture>({ module: real })));
 }

@@ -64,6 +64,9 @@ const forEachType: readonly ConformanceCase[] = forTypes(
     async run(world) {
       const topic = await world.newTopic();
       const handler = await WatchedHandler.start(world, topic, { ...options(type), prefetch: 1 });
+      // Opening a publisher takes a while on a busy machine: not of the time that is looked at.
+      await world.publish(topic, json('first', { key: 'other' }));
+      await handler.until('first1');
       const now = world.clock.now();
       await world.publish(
         topic,
@@ -73,7 +76,7 @@ const forEachType: readonly ConformanceCase[] = forTypes(
       );
       await handler.until('late1');
       await handler.drain();
-      expectEqual(handler.names, ['now1', 'soon1', 'late1'], 'the order of the runs');
+      expectEqual(handler.names, ['first1', 'now1', 'soon1', 'late1'], 'the order of the runs');
       await expectSettled(world, topic, { type });
     },
   }),

@@ -39,6 +39,16 @@ export class TestSubscription {
     throw new ConformanceFailure(`expected no message, got ${textOf(message)} (count ${message.redeliveryCount})`);
   }
 
+  /** What comes until this text does, which is the last of it. */
+  async takeThrough(text: string): Promise<readonly ReceivedMessage[]> {
+    const taken: ReceivedMessage[] = [];
+    for (;;) {
+      const message = await this.takeOne();
+      taken.push(message);
+      if (textOf(message) === text) return taken;
+    }
+  }
+
   /** Everything that comes until nothing more does. */
   async takeUntilQuiet(): Promise<readonly ReceivedMessage[]> {
     const taken: ReceivedMessage[] = [];

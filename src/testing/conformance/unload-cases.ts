@@ -70,8 +70,8 @@ const others: readonly ConformanceCase[] = [
       await world.unload(topic);
       const [after] = await world.publish(topic, 'b');
       expectTrue((after?.ledgerId ?? 0) > (before?.ledgerId ?? Infinity), 'the ledger is the one of before');
-      const texts = textsOf(await subscription.takeUntilQuiet());
-      expectEqual([...new Set(texts)].sort(), ['a', 'b'], 'the messages that came');
+      const came = [...(await subscription.takeThrough('b')), ...(await subscription.takeUntilQuiet())];
+      expectEqual([...new Set(textsOf(came))].sort(), ['a', 'b'], 'the messages that came');
     },
   },
   {
@@ -118,8 +118,7 @@ const others: readonly ConformanceCase[] = [
       const [a, , c] = await subscription.take(3);
       await subscription.acknowledge(a, c);
       await world.unload(topic);
-      const again = await subscription.takeUntilQuiet();
-      expectTrue(textsOf(again).includes('b'), 'what was not acknowledged did not come again');
+      const again = [...(await subscription.takeThrough('b')), ...(await subscription.takeUntilQuiet())];
       await subscription.acknowledge(...again);
       await world.eventually(async () => (await world.figures(topic)).backlog === 0, 'the backlog is 0');
       await subscription.expectQuiet();
