@@ -2,6 +2,8 @@
 // Permits count messages, deliveries are entries: a batch may take them below zero (S-11).
 import type { AckSet } from './ack-set.js';
 import type { Entry } from './entry.js';
+import type { KeySharedSettings } from './key-selector.js';
+import { RedeliveryRate } from './redelivery-rate.js';
 
 /** An entry on its way to a client. */
 export interface DeliveredEntry {
@@ -20,6 +22,8 @@ export interface ConsumerSink {
   activeChanged(active: boolean): void;
   /** The broker closed this consumer, without counting anything (seek, unload); the client may subscribe again. */
   disconnected(): void;
+  /** The topic was terminated and this subscription has acknowledged all of it (G-13). May be told more than once. */
+  endOfTopic?(): void;
 }
 
 export interface ConsumerFacts {
@@ -28,12 +32,19 @@ export interface ConsumerFacts {
   readonly priority: number;
   /** Unacknowledged messages at which the broker sends no more (S-12); Infinity for none. */
   readonly maxUnacked: number;
+  /** Of its connecting. */
+  readonly nowMs: number;
+  /** Undefined on other types than Key_Shared. */
+  readonly keyShared?: KeySharedSettings | undefined;
 }
 
 export class BrokerConsumer {
   readonly name: string;
   readonly priority: number;
   readonly sink: ConsumerSink;
+  readonly keyShared: KeySharedSettings | undefined;
+  /** Messages it asked back. */
+  readonly redeliveries: RedeliveryRate;
   /** Position of each unacknowledged entry and how many of its messages are unacknowledged. */
   readonly pending = new Map<number, number>();
   /** False once it left its subscription, by itself or because the broker closed it. */
@@ -51,6 +62,8 @@ export class BrokerConsumer {
     this.priority = facts.priority;
     this.#maxUnacked = facts.maxUnacked;
     this.sink = sink;
+    this.keyShared = facts.keyShared;
+    this.redeliveries = new RedeliveryRate(facts.nowMs);
   }
 
   get permits(): number {
@@ -80,7 +93,7 @@ export class BrokerConsumer {
   }
 
   send(position: number, delivered: DeliveredEntry): number {
-    const messages = delivered.unacked?.count ?? delivered.entry.messages.length;
+    const messages = delivered.unacked?.count ?? delivered.entry.messageCount;
     this.#permits -= messages;
     this.#delivered += messages;
     this.pending.set(position, messages);

@@ -20,9 +20,29 @@ export interface BrokerOptions {
   readonly keySharedLookAheadPerSubscription?: number | undefined;
   /** Messages that a Shared consumer gets before it is the next one's turn (S-04). @default 20 */
   readonly roundRobinChunk?: number | undefined;
+  /**
+   * Whether Key_Shared places consumers on a ring (K-05); false: each new one takes half of the largest range (K-06).
+   * @default true, as subscriptionKeySharedUseConsistentHashing
+   */
+  readonly keySharedConsistentHashing?: boolean | undefined;
+  /**
+   * Whether topics keep the highest sequence id of each producer name and drop what was published before: the receipt of a
+   * repetition is -1:-1 (S-44). @default false, as brokerDeduplicationEnabled
+   */
+  readonly deduplication?: boolean | undefined;
+  /**
+   * Milliseconds after which a message counts as acknowledged in every subscription, looked at every 5 minutes (S-29), by a
+   * timer that keeps the process alive; 0 for never, without a timer. @default 0, as ttlDurationDefaultInSeconds
+   */
+  readonly messageTtlMs?: number | undefined;
+  /**
+   * How far ahead a delivery time may lie, in milliseconds: a publish beyond it fails with NOT_ALLOWED (Y-08); 0 for any.
+   * @default 0, as delayedDeliveryMaxDelayInMillis
+   */
+  readonly maxDeliveryDelayMs?: number | undefined;
 }
 
-export type ResolvedBrokerOptions = { readonly [K in keyof BrokerOptions]-?: number };
+export type ResolvedBrokerOptions = { readonly [K in keyof BrokerOptions]-?: NonNullable<BrokerOptions[K]> };
 
 export const DEFAULT_BROKER_OPTIONS: ResolvedBrokerOptions = {
   maxLedgerEntries: 10_000,
@@ -34,7 +54,13 @@ export const DEFAULT_BROKER_OPTIONS: ResolvedBrokerOptions = {
   keySharedLookAheadPerConsumer: 2_000,
   keySharedLookAheadPerSubscription: 20_000,
   roundRobinChunk: 20,
+  keySharedConsistentHashing: true,
+  deduplication: false,
+  messageTtlMs: 0,
+  maxDeliveryDelayMs: 0,
 };
+
+const DURATIONS: readonly string[] = ['activeConsumerFailoverDelayMs', 'messageTtlMs', 'maxDeliveryDelayMs'];
 
 const OPTION_NAMES = Object.keys(DEFAULT_BROKER_OPTIONS) as (keyof BrokerOptions)[];
 
@@ -47,12 +73,12 @@ export function resolveBrokerOptions(
   if (check.object('options', options)) {
     check.unknownOptions(options, [...OPTION_NAMES, ...otherNames]);
     for (const name of OPTION_NAMES) {
-      if (name === 'activeConsumerFailoverDelayMs') check.durationMs(name, options[name]);
+      if (name === 'deduplication' || name === 'keySharedConsistentHashing') check.boolean(name, options[name]);
+      else if (DURATIONS.includes(name)) check.durationMs(name, options[name]);
       else check.positiveInteger(name, options[name]);
     }
   }
   check.throwIfAny();
-  const resolved: { -readonly [K in keyof ResolvedBrokerOptions]: number } = { ...DEFAULT_BROKER_OPTIONS };
-  for (const name of OPTION_NAMES) resolved[name] = options[name] ?? DEFAULT_BROKER_OPTIONS[name];
-  return resolved;
+  const given = OPTION_NAMES.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]);
+  return { ...DEFAULT_BROKER_OPTIONS, ...(Object.fromEntries(given) as Partial<ResolvedBrokerOptions>) };
 }

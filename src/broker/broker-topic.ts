@@ -1,27 +1,50 @@
-// One topic, or one partition of a partitioned topic: its log and its subscriptions.
+// One topic, or one partition of a partitioned topic: its log, its subscriptions and its producers.
 import type { MessageId } from '../core/message-id.js';
 import type { InitialPosition } from '../core/subscription-spec.js';
 import { partitionOf } from '../core/topic-name.js';
+import { notSupported, stillInUse, subscriptionNotFound, topicTerminated } from './broker-errors.js';
+import type { BrokerProducer } from './broker-producer.js';
+import { memoryStore } from './broker-store.js';
 import type { Stored } from './broker-store.js';
+import { Deduplication } from './deduplication.js';
 import type { Entry } from './entry.js';
 import { TopicLog } from './topic-log.js';
+import { TopicProducers } from './topic-producers.js';
 import type { TopicFacts } from './topic-subscription.js';
 import { TopicSubscription } from './topic-subscription.js';
+import { VOLATILE_OPTIONS, VOLATILE_PLACE, isVolatileName } from './volatile-topic.js';
+
+export interface Appended {
+  /** -1:-1 for a repetition, of which nothing is stored (S-44). */
+  readonly id: MessageId;
+  readonly stored: Stored;
+}
 
 export class BrokerTopic {
   readonly name: string;
   readonly partition: number;
+  /** Non-persistent: nothing is kept, and what nobody can take at once is gone. */
+  readonly isVolatile: boolean;
   readonly log: TopicLog;
+  readonly producers: TopicProducers;
   readonly #facts: TopicFacts;
   readonly #subscriptions = new Map<string, TopicSubscription>();
+  readonly #deduplication: Deduplication | undefined;
   #messagesIn = 0;
+  #terminated = false;
 
-  constructor(facts: Omit<TopicFacts, 'log' | 'passed'>, nextLedgerId: () => number) {
-    const { name, options } = facts;
+  constructor(facts: Omit<TopicFacts, 'log' | 'passed' | 'isVolatile'>, nextLedgerId: () => number) {
+    const { name, clock } = facts;
     this.name = name;
     this.partition = partitionOf(name);
+    this.isVolatile = isVolatileName(name);
+    const options = this.isVolatile ? { ...facts.options, ...VOLATILE_OPTIONS } : facts.options;
     this.log = new TopicLog({ entries: options.maxLedgerEntries, bytes: options.maxLedgerBytes }, nextLedgerId);
-    this.#facts = { ...facts, log: this.log, passed: () => this.#trim() };
+    this.producers = new TopicProducers(name);
+    this.#deduplication = options.deduplication ? new Deduplication(clock) : undefined;
+    const store = this.isVolatile ? memoryStore : facts.store;
+    const { isVolatile, log } = this;
+    this.#facts = { ...facts, options, store, isVolatile, log, passed: () => this.#passed() };
   }
 
   get subscriptions(): ReadonlyMap<string, TopicSubscription> {
@@ -33,8 +56,24 @@ export class BrokerTopic {
     return this.#messagesIn;
   }
 
-  /** Appends an entry. It is readable, and its receipt given, once the store has it. */
-  append(entry: Entry): { readonly id: MessageId; readonly stored: Stored } {
+  get isTerminated(): boolean {
+    return this.#terminated;
+  }
+
+  /** Consumers and producers that are connected; as on Pulsar those in line do not count. */
+  get clients(): number {
+    let clients = this.producers.live.length;
+    for (const { consumers } of this.#subscriptions.values()) clients += consumers.length;
+    return clients;
+  }
+
+  /**
+   * Appends an entry. It is readable, and its receipt given, once the store has it.
+   * @throws TransportError TOPIC_TERMINATED; BROKER_ERROR while it cannot be told whether it is a repetition.
+   */
+  append(entry: Entry): Appended {
+    if (this.#terminated) throw topicTerminated(this.name);
+    if (this.#deduplication?.isRepetition(entry) === true) return this.#repetition(entry);
     const position = this.log.append(entry);
     const id = this.#idOf(position, entry.batchSize);
     const stored = this.#facts.store.append({ topic: this.name, ledgerId: id.ledgerId, entryId: id.entryId }, entry);
@@ -46,6 +85,7 @@ export class BrokerTopic {
       () => this.#appended(position, entry),
       (error: unknown) => {
         this.log.confirm(position, false);
+        this.#deduplication?.failed(entry);
         throw error;
       },
     );
@@ -56,23 +96,108 @@ export class BrokerTopic {
   subscription(name: string, initialPosition: InitialPosition): TopicSubscription {
     const known = this.#subscriptions.get(name);
     if (known !== undefined) return known;
-    const next = initialPosition === 'earliest' ? this.log.first : this.log.end;
+    const next = initialPosition === 'earliest' && !this.isVolatile ? this.log.first : this.log.end;
     const made = new TopicSubscription(name, this.#facts, next - 1);
+    if (this.#terminated) made.topicTerminated();
     this.#subscriptions.set(name, made);
     return made;
   }
 
-  /** All consumers are disconnected, what is published from now on goes to a new ledger; nothing stored is lost. */
+  /** @throws TransportError TOPIC_NOT_FOUND; NOT_ALLOWED, unless `force`, while consumers are connected. */
+  checkDeletable(subscription: string, force: boolean): void {
+    const known = this.#subscriptions.get(subscription);
+    if (known === undefined) throw subscriptionNotFound(subscription, this.name);
+    const { length } = known.consumers;
+    if (length === 0 || force) return;
+    throw stillInUse(`subscription "${subscription}" of topic "${this.name}" has ${length} connected consumers`);
+  }
+
+  /** Removes it, and whoever is connected: what was kept for it alone can go. */
+  deleteSubscription(name: string): void {
+    const subscription = this.#subscriptions.get(name);
+    // Gone before anyone is told, so that who comes again makes it anew.
+    this.#subscriptions.delete(name);
+    subscription?.unload();
+    this.#trim();
+  }
+
+  /**
+   * Takes a producer, or puts it in line for the topic. @returns the highest sequence id that is known of its name, or -1.
+   * @throws TransportError PRODUCER_BUSY, PRODUCER_FENCED, TOPIC_TERMINATED.
+   */
+  attach(producer: BrokerProducer): number {
+    if (this.#terminated) throw topicTerminated(this.name);
+    this.#tellDisconnected(this.producers.attach(producer));
+    this.#deduplication?.producerCame(producer.name);
+    return this.#deduplication?.lastSequenceId(producer.name) ?? -1;
+  }
+
+  detach(producer: BrokerProducer): void {
+    this.producers.detach(producer);
+    this.#deduplication?.producerLeft(producer.name);
+  }
+
+  /** Takes no more messages (G-13). Doing it again changes nothing. @returns the last message; undefined when it has none. */
+  terminate(): MessageId | undefined {
+    if (this.isVolatile) throw notSupported(`"${this.name}" is not persistent, it cannot be terminated`);
+    this.#terminated = true;
+    for (const subscription of this.#subscriptions.values()) subscription.topicTerminated();
+    const { end } = this.log;
+    const last = end > this.log.first ? this.log.entryAt(end - 1) : undefined;
+    return last === undefined ? undefined : this.#idOf(end - 1, last.batchSize);
+  }
+
+  /**
+   * What was published before `timeMs` counts as acknowledged, in all subscriptions or in one (S-29).
+   * @throws TransportError TOPIC_NOT_FOUND for a subscription that is not there.
+   */
+  expire(timeMs: number, only?: string): void {
+    if (only !== undefined && !this.#subscriptions.has(only)) throw subscriptionNotFound(only, this.name);
+    if (this.#subscriptions.size === 0) return;
+    const last = this.log.positionAt(timeMs) - 1;
+    for (const [name, subscription] of this.#subscriptions) {
+      if (only === undefined || name === only) subscription.expireUpTo(last);
+    }
+  }
+
+  /**
+   * All consumers are disconnected, what is published from now on goes to a new ledger. Ledgers that everyone has passed go,
+   * the newest as well; nothing else that is stored is lost.
+   */
   unload(): void {
     for (const subscription of this.#subscriptions.values()) subscription.unload();
+    if (this.isVolatile) this.#subscriptions.clear();
     this.log.seal();
+    this.#trim();
+  }
+
+  /** It is deleted: whoever is connected is disconnected and told so. */
+  disconnectAll(): void {
+    for (const subscription of this.#subscriptions.values()) subscription.unload();
+    this.#tellDisconnected(this.producers.disconnectAll());
+  }
+
+  #tellDisconnected(producers: readonly BrokerProducer[]): void {
+    for (const producer of producers) this.#facts.turn.later(() => producer.tellDisconnected());
+  }
+
+  #repetition({ batchSize }: Entry): Appended {
+    const { partition, name: topic } = this;
+    return { id: { ledgerId: -1, entryId: -1, partition, batchIndex: -1, batchSize, topic }, stored: undefined };
   }
 
   #appended(position: number, entry: Entry): void {
     this.log.confirm(position, true);
-    this.#messagesIn += entry.messages.length;
+    this.#deduplication?.stored(entry);
+    this.#messagesIn += entry.messageCount;
     for (const subscription of this.#subscriptions.values()) subscription.wake();
     if (this.#subscriptions.size === 0) this.#trim();
+  }
+
+  /** Brokers look for ledgers to remove when the slowest cursor comes into another ledger, not before (S-25). */
+  #passed(): void {
+    for (const { cursor } of this.#subscriptions.values()) if (cursor.place < this.log.oldestLedgerEnd) return;
+    this.#trim();
   }
 
   #trim(): void {
@@ -85,6 +210,7 @@ export class BrokerTopic {
     const ledger = this.log.ledgerOf(position);
     const entryId = position - (ledger?.first ?? 0);
     const { partition, name: topic } = this;
+    if (this.isVolatile) return { ...VOLATILE_PLACE, partition, batchIndex: -1, batchSize, topic };
     return { ledgerId: ledger?.id ?? -1, entryId, partition, batchIndex: -1, batchSize, topic };
   }
 }

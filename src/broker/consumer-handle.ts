@@ -5,6 +5,7 @@ import type { MessageId } from '../core/message-id.js';
 import { checkMessageId } from '../core/message-id.js';
 import type { BrokerConsumer } from './broker-consumer.js';
 import type { Stored } from './broker-store.js';
+import type { FaultyConnection } from './faulty-connection.js';
 import type { BrokerTopic } from './broker-topic.js';
 import { allStored } from './topic-subscription.js';
 import type { MessagePlace, TopicSubscription } from './topic-subscription.js';
@@ -15,13 +16,20 @@ export class ConsumerHandle {
   readonly #broker: BrokerTopic;
   readonly #subscription: TopicSubscription;
   readonly #consumer: BrokerConsumer;
+  readonly #connection: FaultyConnection;
   #closed = false;
 
-  constructor(topic: BrokerTopic, subscription: TopicSubscription, consumer: BrokerConsumer) {
+  constructor(
+    topic: BrokerTopic,
+    subscription: TopicSubscription,
+    consumer: BrokerConsumer,
+    connection: FaultyConnection,
+  ) {
     this.topic = topic.name;
     this.#broker = topic;
     this.#subscription = subscription;
     this.#consumer = consumer;
+    this.#connection = connection;
   }
 
   /** Lets the broker send this many more messages. @throws PulseworkError CONFIGURATION_INVALID unless positive (S-13). */
@@ -47,7 +55,7 @@ export class ConsumerHandle {
       if (one !== undefined) stored.push(one);
     }
     this.#subscription.wake();
-    return allStored(stored);
+    return this.#connection.receipt(allStored(stored));
   }
 
   /** @throws TransportError NOT_SUPPORTED on Shared and Key_Shared (A-13). */
@@ -59,7 +67,8 @@ export class ConsumerHandle {
       throw new TransportError('NOT_SUPPORTED', rule, { retriable: false });
     }
     const place = this.#placeOf(id);
-    return place === undefined ? undefined : this.#subscription.acknowledgeUpTo(this.#consumer, place);
+    if (place === undefined) return undefined;
+    return this.#connection.receipt(this.#subscription.acknowledgeUpTo(this.#consumer, place));
   }
 
   /** Whole entries; ids not pending here are ignored (S-22). On Exclusive and Failover everything is sent again. */
@@ -82,7 +91,24 @@ export class ConsumerHandle {
   /** Starts the subscription over from there; disconnects consumers, this one included (S-28). */
   seek(to: MessageId | Date | 'earliest' | 'latest'): void {
     this.#checkConnected();
+    // There is nothing to go back to.
+    if (this.#broker.isVolatile) return;
     this.#subscription.seek(this.#seekPlace(to));
+  }
+
+  /**
+   * Deletes the subscription, with all that it has not acknowledged, and closes this consumer.
+   * @throws TransportError BROKER_ERROR, retriable, unless it is the only one that is connected (S-30).
+   */
+  unsubscribe(): void {
+    this.#checkConnected();
+    const { consumers, name } = this.#subscription;
+    if (consumers.length !== 1 || consumers[0] !== this.#consumer) {
+      const text = 'Unconnected or shared consumer attempting to unsubscribe';
+      throw new TransportError('BROKER_ERROR', `${this.#subject()}: ${text}`, { retriable: true });
+    }
+    this.close();
+    this.#broker.deleteSubscription(name);
   }
 
   /** What it holds goes back to the subscription, uncounted. */

@@ -1,14 +1,17 @@
 // What a subscription has acknowledged: everything up to the mark-delete position, single positions beyond it, and
 // single messages of producer batches (S-25, A-11). Positions count the entries of a topic from 0 over all ledgers.
 import { AckSet } from './ack-set.js';
-import { AckedPositions } from './acked-positions.js';
+import { passed } from './passed-positions.js';
+import { PositionSet } from './position-set.js';
 
 /** `again`: it was acknowledged before. `partial`: other messages of the entry are not yet. `whole`: the entry is done. */
 export type AckEffect = 'again' | 'partial' | 'whole';
 
 export class Cursor {
   #markDelete: number;
-  readonly #beyond = new AckedPositions();
+  /** Where the last seek went; -1 for nowhere. */
+  #target = -1;
+  readonly #beyond = new PositionSet();
   readonly #batches = new Map<number, AckSet>();
 
   /** @param markDelete the last position that counts as acknowledged; -1 for none. */
@@ -24,6 +27,11 @@ export class Cursor {
   /** How many positions beyond the mark-delete position are acknowledged. */
   get ackedBeyond(): number {
     return this.#beyond.size;
+  }
+
+  /** The position whose ledger it is in: after a seek that of the target, which is not acknowledged. */
+  get place(): number {
+    return Math.max(this.#markDelete, this.#target);
   }
 
   isAcked(position: number): boolean {
@@ -65,6 +73,7 @@ export class Cursor {
   /** Starts over: everything up to `markDelete` counts as acknowledged, nothing beyond it (S-28). */
   reset(markDelete: number): void {
     this.#markDelete = markDelete;
+    this.#target = markDelete + 1;
     this.#beyond.clear();
     this.#batches.clear();
   }
@@ -83,11 +92,10 @@ export class Cursor {
   }
 
   #moveTo(markDelete: number): void {
-    if (this.#beyond.size > 0) this.#beyond.removeRange(this.#markDelete + 1, markDelete);
-    // Each position is passed once, so over time this costs a step per entry.
-    for (let passed = this.#markDelete + 1; passed <= markDelete && this.#batches.size > 0; passed++) {
-      this.#batches.delete(passed);
-    }
+    const from = this.#markDelete + 1;
+    if (this.#beyond.size > 0) this.#beyond.removeRange(from, markDelete);
+    if (this.#batches.size > 0)
+      for (const position of passed(this.#batches, from, markDelete)) this.#batches.delete(position);
     this.#markDelete = markDelete;
   }
 }

@@ -14,6 +14,8 @@ export interface DispatchContext {
   readonly cursor: Cursor;
   readonly clock: Clock;
   readonly options: ResolvedBrokerOptions;
+  /** Whether delivery times are honoured at all: on topics that keep nothing they are not. */
+  readonly honoursDelays: boolean;
   /** Asks for a call of `dispatch` in the broker's next turn. */
   schedule(): void;
   /** Runs `report` in the next turn: clients are never called inside a call that they make. */
@@ -36,6 +38,7 @@ export interface DispatcherStats {
 export interface Dispatcher {
   readonly type: SubscriptionType;
   readonly consumers: readonly BrokerConsumer[];
+  /** @throws TransportError NOT_ALLOWED when Key_Shared has no hashes for it; then nothing has changed (G-09). */
   add(consumer: BrokerConsumer): void;
   /** What it holds goes back, uncounted (S-24, A-18). */
   remove(consumer: BrokerConsumer): void;
@@ -46,10 +49,12 @@ export interface Dispatcher {
   acknowledged(consumer: BrokerConsumer, position: number): void;
   /** One message of a batch was acknowledged. */
   acknowledgedOne(consumer: BrokerConsumer, position: number): void;
-  /** Everything up to and including `position` was acknowledged. */
-  acknowledgedUpTo(position: number): void;
-  /** Consumers that a seek disconnects (S-28). */
-  readonly disconnectedBySeek: readonly BrokerConsumer[];
+  /** Everything in `from` to `to`, both included, was acknowledged; what lies before was already. */
+  acknowledgedUpTo(from: number, to: number): void;
+  /** Takes out all consumers: what they hold is forgotten in one step. @returns them */
+  removeAll(): readonly BrokerConsumer[];
+  /** Takes out the consumers that a seek disconnects (S-28). @returns them */
+  removeForSeek(): readonly BrokerConsumer[];
   /** The cursor was set anew. */
   reset(): void;
   /** Sends what can be sent. */

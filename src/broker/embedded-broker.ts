@@ -1,34 +1,36 @@
 // The embedded Pulsar broker: topics and partitions in this process, on a clock that is passed in. Everything that
 // happens follows from calls and timers in their order, so a test with a FakeClock always sees the same.
-import { ConfigurationError, TransportError, describeValue } from '../core/errors.js';
+import { ConfigurationError } from '../core/errors.js';
 import type { EncodedMessage } from '../core/message.js';
 import type { MessageId } from '../core/message-id.js';
-import { OptionChecker } from '../core/options.js';
-import type { InitialPosition, SubscriptionType } from '../core/subscription-spec.js';
-import { SUBSCRIPTION_TYPES } from '../core/subscription-spec.js';
-import { fullTopicName, partitionName, partitionOf, withoutPartition } from '../core/topic-name.js';
 import type { Clock } from '../ports/clock.js';
+import { notSupported, producerBusy } from './broker-errors.js';
 import type { ConsumerSink } from './broker-consumer.js';
 import { BrokerConsumer } from './broker-consumer.js';
+import type { ConnectionPlace, InjectedFaults } from './broker-faults.js';
+import { BrokerFaults } from './broker-faults.js';
 import type { BrokerOptions, ResolvedBrokerOptions } from './broker-options.js';
 import { resolveBrokerOptions } from './broker-options.js';
+import { BrokerProducer } from './broker-producer.js';
+import type { ConsumerRequest, ProducerRequest } from './broker-requests.js';
+import { checkConsumerRequest, checkPartitions, checkProducerRequest } from './broker-requests.js';
 import type { BrokerStore } from './broker-store.js';
 import { memoryStore } from './broker-store.js';
-import { BytePool } from './byte-pool.js';
 import { BrokerTopic } from './broker-topic.js';
 import { ConsumerHandle } from './consumer-handle.js';
 import type { EntryOrigin } from './entry.js';
-import { Entry } from './entry.js';
-import { partitionFor } from './routing.js';
-import { messageBytes, storedMessage } from './stored-message.js';
+import { EntryMaker } from './entry-maker.js';
+import type { FaultOptions } from './fault-options.js';
+import { FaultyConnection } from './faulty-connection.js';
+import { LedgerIds } from './ledger-ids.js';
+import { expireMessages } from './message-expiry.js';
+import { ProducerHandle } from './producer-handle.js';
+import { TopicRegistry } from './topic-registry.js';
+import type { TopicsChanged } from './topic-registry.js';
 import type { TopicStats } from './topic-stats.js';
 import { topicStats } from './topic-stats.js';
 import { Turn } from './turn.js';
-
-/** 2026-01-01T00:00:00Z, from which ledgers are numbered. */
-const LEDGERS_SINCE_MS = Date.UTC(2026, 0, 1);
-/** More than any process makes for as long as it lives: tests make the most, some hundred a second. */
-const LEDGERS_PER_SECOND = 1_000;
+import { isVolatileName, placeless } from './volatile-topic.js';
 
 export interface EmbeddedBrokerOptions extends BrokerOptions {
   readonly clock: Clock;
@@ -36,21 +38,9 @@ export interface EmbeddedBrokerOptions extends BrokerOptions {
   readonly store?: BrokerStore | undefined;
 }
 
-export interface ConsumerRequest {
-  /** Short or full name of a topic or of one partition. */
-  readonly topic: string;
-  readonly subscription: string;
-  readonly type: SubscriptionType;
-  readonly initialPosition: InitialPosition;
-  readonly consumerName: string;
-  /** Lower is served first. @default 0 */
-  readonly priority?: number | undefined;
-}
-
-interface PartitionedTopic {
-  readonly partitions: number;
-  /** Counts messages without a key: they go to the partitions in turn. */
-  turn: number;
+export interface ForceOption {
+  /** Disconnects whoever is connected; without it the call is refused then. @default false */
+  readonly force?: boolean | undefined;
 }
 
 export class EmbeddedBroker {
@@ -58,12 +48,10 @@ export class EmbeddedBroker {
   readonly clock: Clock;
   readonly #store: BrokerStore;
   readonly #turn = new Turn();
-  readonly #pool = new BytePool();
-  readonly #topics = new Map<string, BrokerTopic>();
-  readonly #partitioned = new Map<string, PartitionedTopic>();
-  /** Full names by the names that callers use: parsing one per message costs more than storing it. */
-  readonly #fullNames = new Map<string, string>();
-  #lastLedgerId: number;
+  readonly #faults = new BrokerFaults();
+  readonly #entries: EntryMaker;
+  readonly #topics: TopicRegistry;
+  readonly #ledgerIds: LedgerIds;
   #lastProducerId = 0;
   #lastSequenceId = -1;
 
@@ -74,69 +62,111 @@ export class EmbeddedBroker {
       throw new ConfigurationError(['EmbeddedBroker: "clock" must be a Clock']);
     }
     this.clock = options.clock;
-    this.#lastLedgerId = ledgersBefore(this.clock.now());
+    this.#ledgerIds = new LedgerIds(this.clock.now());
     this.#store = options.store ?? memoryStore;
+    this.#entries = new EntryMaker(this.options, this.clock);
+    const later = (report: () => void): void => this.#turn.later(report);
+    this.#topics = new TopicRegistry({ make: (name) => this.#makeTopic(name), later });
+    expireMessages(this.clock, this.options.messageTtlMs, () => this.#topics.all());
   }
 
   /** Short or full name. @throws TransportError NOT_SUPPORTED when the topic exists. */
   createPartitionedTopic(name: string, partitions: number): void {
-    const check = new OptionChecker('createPartitionedTopic');
-    const given: unknown = partitions;
-    check.positiveInteger('partitions', given ?? null);
-    check.throwIfAny();
-    const topic = this.fullName(name);
-    if (partitionOf(topic) >= 0) throw notSupported(`"${topic}" names a partition, it cannot have partitions itself`);
-    if (this.#partitioned.has(topic) || this.#topics.has(topic)) throw notSupported(`topic "${topic}" exists already`);
-    this.#partitioned.set(topic, { partitions, turn: 0 });
-    for (let i = 0; i < partitions; i++) this.#open(partitionName(topic, i));
+    checkPartitions('createPartitionedTopic', partitions);
+    this.#topics.createPartitioned(this.fullName(name), partitions);
   }
 
-  /** The full name that a short one stands for. @throws PulseworkError TOPIC_NAME_INVALID; TransportError NOT_SUPPORTED. */
+  /**
+   * Gives a partitioned topic more partitions; as many as it has change nothing. New ones have the subscriptions of the
+   * first one, from their first message on. Publishers and subscriptions of clients take them within 60 s (S-43); a key may
+   * go to another partition from then on. @throws TransportError NOT_SUPPORTED for less, or without partitions.
+   */
+  growPartitions(name: string, partitions: number): void {
+    checkPartitions('growPartitions', partitions);
+    this.#topics.grow(this.fullName(name), partitions);
+  }
+
+  /** The full name that a short one stands for. @throws PulseworkError TOPIC_NAME_INVALID. */
   fullName(name: string): string {
-    const known = this.#fullNames.get(name);
-    if (known !== undefined) return known;
-    const full = fullTopicName(name);
-    if (!full.startsWith('persistent://')) throw notSupported(`the embedded broker has no topics like "${full}"`);
-    this.#fullNames.set(name, full);
-    return full;
+    return this.#topics.fullName(name);
   }
 
   /** Full names of all topics; partitions one by one. */
   topics(): readonly string[] {
-    return [...this.#topics.keys()];
+    return this.#topics.names();
+  }
+
+  /** Whether a topic, or a partition, exists; a partitioned topic itself does not count. */
+  hasTopic(name: string): boolean {
+    return this.#topics.has(this.fullName(name));
+  }
+
+  /** Calls `changed` soon after topics came or went. @returns ends it. */
+  watchTopics(changed: TopicsChanged): () => void {
+    return this.#topics.watch(changed);
   }
 
   /** The partitions of a topic, or the topic itself when it has none; created when it does not exist. */
   partitionsOf(name: string): readonly string[] {
-    const topic = this.fullName(name);
-    const partitioned = this.#partitioned.get(topic);
-    if (partitioned === undefined) return [this.#open(topic).name];
-    return Array.from({ length: partitioned.partitions }, (_, i) => partitionName(topic, i));
+    const full = this.fullName(name);
+    if (this.#topics.partitions(full) === 0) this.#topics.open(full);
+    return this.#topics.parts(full);
+  }
+
+  /** How many partitions a topic has; 0 for one without, and for one that does not exist. */
+  partitionCount(name: string): number {
+    return this.#topics.partitions(this.fullName(name));
   }
 
   /**
-   * Stores one message; on a partitioned topic by its key, else in turn. Resolves with the receipt.
-   * @throws TransportError PUBLISH_REFUSED, MESSAGE_TOO_LARGE, NOT_SUPPORTED; PulseworkError TOPIC_NAME_INVALID.
+   * Deletes a topic, partitions included, with its subscriptions and all that they have not acknowledged. Whoever is
+   * disconnected by it and connects again makes it anew, partitions one by one as topics without a parent.
+   * @throws TransportError TOPIC_NOT_FOUND; NOT_ALLOWED while consumers or producers are connected, unless `force`.
+   */
+  deleteTopic(name: string, { force = false }: ForceOption = {}): void {
+    this.#topics.delete(this.fullName(name), force);
+  }
+
+  /**
+   * The topic takes no more messages, for good: publishes fail with TOPIC_TERMINATED, and consumers are told of its end once
+   * all is acknowledged (G-13). Doing it again changes nothing.
+   * @returns the last message by full name, with its partition; undefined where it has none.
+   * @throws TransportError TOPIC_NOT_FOUND.
+   */
+  terminate(name: string): ReadonlyMap<string, MessageId | undefined> {
+    const topics = this.#topics.loaded(this.fullName(name));
+    return new Map(topics.map((topic) => [topic.name, topic.terminate()]));
+  }
+
+  /**
+   * Stores one message without a producer, whose rules it need not keep; on a partitioned topic by its key, else in turn.
+   * Resolves with the receipt, -1:-1 for a repetition by `origin` where the broker deduplicates (S-44).
+   * @throws TransportError PUBLISH_REFUSED, MESSAGE_TOO_LARGE, NOT_SUPPORTED, TOPIC_TERMINATED, NOT_ALLOWED, PRODUCER_BUSY
+   *   while a producer has the topic for itself; PulseworkError TOPIC_NAME_INVALID.
    */
   async publish(topic: string, message: EncodedMessage, origin: EntryOrigin = this.#ownOrigin()): Promise<MessageId> {
-    const stored = storedMessage(message, this.#pool);
-    const { id, stored: receipt } = this.#append(topic, [stored], false, origin);
-    if (receipt !== undefined) await receipt;
+    const copy = this.#entries.message(message);
+    const target = this.#route(topic, copy);
+    const { id, stored } = target.append(this.#entries.single(copy, target.name, origin));
+    if (stored !== undefined) await stored;
     return id;
   }
 
-  /** Stores a producer batch: one entry, routed and hashed by its first message (K-01). Delayed messages are refused (Y-01). */
+  /**
+   * Stores a producer batch: one entry, routed and hashed by its first message (K-01). Delayed messages are refused (Y-01).
+   * Its messages have consecutive sequence ids from that of `origin` on.
+   */
   async publishBatch(
     topic: string,
     messages: readonly EncodedMessage[],
-    origin: EntryOrigin = this.#ownOrigin(),
+    origin: EntryOrigin = this.#ownOrigin(messages.length),
   ): Promise<readonly MessageId[]> {
-    if (messages.length === 0) throw refused('a batch must hold at least one message');
-    const stored = messages.map((message) => storedMessage(message, this.#pool));
-    if (stored.some((message) => message.deliverAtMs !== undefined)) throw refused('a batch holds no delayed messages');
-    const { id, stored: receipt } = this.#append(topic, stored, true, origin);
-    if (receipt !== undefined) await receipt;
-    return stored.map((_, batchIndex) => ({ ...id, batchIndex }));
+    const copies = this.#entries.batch(messages);
+    const [first] = copies;
+    const target = this.#route(topic, first as EncodedMessage);
+    const { id, stored } = target.append(this.#entries.batched(copies, target.name, origin));
+    if (stored !== undefined) await stored;
+    return copies.map((_, batchIndex) => ({ ...id, batchIndex }));
   }
 
   /**
@@ -144,40 +174,97 @@ export class EmbeddedBroker {
    * @throws TransportError CONSUMER_BUSY, TOPIC_NOT_FOUND; ConfigurationError.
    */
   subscribe(request: ConsumerRequest, sink: ConsumerSink): ConsumerHandle {
-    checkRequest(request);
-    const name = this.fullName(request.topic);
-    if (this.#partitioned.has(name)) throw notSupported(`topic "${name}" is partitioned: subscribe to its partitions`);
-    const topic = this.#open(name);
+    checkConsumerRequest(request);
+    const topic = this.#single(request.topic, 'subscribe');
     const subscription = topic.subscription(request.subscription, request.initialPosition);
     const single = request.type === 'exclusive' || request.type === 'failover';
     const maxUnacked = single ? Infinity : this.options.maxUnackedPerConsumer;
-    const facts = { name: request.consumerName, priority: request.priority ?? 0, maxUnacked };
-    const consumer = new BrokerConsumer(facts, sink);
+    const { consumerName: name, priority = 0, type, stickyRanges, allowOutOfOrder = false } = request;
+    const keyShared = type === 'key-shared' ? { stickyRanges, allowOutOfOrder } : undefined;
+    const facts = { name, priority, maxUnacked, keyShared, nowMs: this.clock.now() };
+    const connection = this.#connection(topic.isVolatile ? placeless(sink) : sink, {
+      topic: topic.name,
+      subscription: request.subscription,
+    });
+    const consumer = new BrokerConsumer(facts, connection);
     subscription.connect(request.type, consumer);
-    return new ConsumerHandle(topic, subscription, consumer);
+    connection.opened(consumer, () => subscription.disconnect(consumer));
+    return new ConsumerHandle(topic, subscription, consumer, connection);
+  }
+
+  /**
+   * Connects a producer to one topic or partition. With `wait-for-exclusive` it may have to wait: see
+   * `ProducerHandle.admitted`. @param disconnected called when the broker closed it and it may connect again.
+   * @throws TransportError PRODUCER_BUSY when the name is taken or somebody has the topic for itself, PRODUCER_FENCED when
+   *   `exclusive` finds others, TOPIC_TERMINATED, TOPIC_NOT_FOUND; ConfigurationError.
+   */
+  producer(request: ProducerRequest, disconnected: () => void = () => undefined): ProducerHandle {
+    checkProducerRequest(request);
+    const topic = this.#single(request.topic, 'publish');
+    const { producerName: name = this.newProducerName(), accessMode = 'shared' } = request;
+    const producer = new BrokerProducer({ name, accessMode, disconnected });
+    const lastSequenceId = topic.attach(producer);
+    return new ProducerHandle({ topic, producer, lastSequenceId, entries: this.#entries, faults: this.#faults });
   }
 
   /**
    * A subscription that begins at the earliest message, on each partition; one that is there already stays as it is.
-   * The topic is created when it does not exist.
+   * The topic is created when it does not exist. @throws TransportError NOT_SUPPORTED where nothing is kept for one.
    */
   createSubscription(name: string, subscription: string): void {
-    for (const partition of this.partitionsOf(name)) this.#open(partition).subscription(subscription, 'earliest');
+    const full = this.fullName(name);
+    if (isVolatileName(full)) throw notSupported(`"${full}" is not persistent and keeps nothing for a subscription`);
+    for (const partition of this.partitionsOf(name))
+      this.#topics.open(partition).subscription(subscription, 'earliest');
+  }
+
+  /**
+   * Deletes a subscription, on each partition. Whoever is disconnected by it and subscribes again makes it anew, where its
+   * `initialPosition` says. @throws TransportError TOPIC_NOT_FOUND, also for the subscription; NOT_ALLOWED while consumers
+   *   are connected, unless `force`.
+   */
+  deleteSubscription(name: string, subscription: string, { force = false }: ForceOption = {}): void {
+    const topics = this.#topics.loaded(this.fullName(name));
+    for (const topic of topics) topic.checkDeletable(subscription, force);
+    for (const topic of topics) topic.deleteSubscription(subscription);
+  }
+
+  /**
+   * What was published longer ago than `olderThanMs` counts as acknowledged in this subscription, whoever holds it, as when
+   * its time to live is over (S-29); on each partition. @throws TransportError TOPIC_NOT_FOUND, also for the subscription.
+   */
+  expireMessages(name: string, subscription: string, olderThanMs: number): void {
+    const topics = this.#topics.loaded(this.fullName(name));
+    for (const topic of topics) topic.expire(this.clock.now() - olderThanMs, subscription);
   }
 
   /**
    * Unloads the topic, or all its partitions, and loads it again, as brokers do when they balance their load: consumers
    * are disconnected and may subscribe again, what they held comes again uncounted, redelivery counts begin anew (A-19).
-   * Entries, delivery times and acknowledgements stay, but those of single messages of a batch; producers go on. @throws TransportError TOPIC_NOT_FOUND.
+   * Entries, delivery times and acknowledgements stay, but those of single messages of a batch; producers go on, those in
+   * line for a topic keep their place (G-14). @throws TransportError TOPIC_NOT_FOUND.
    */
   unload(name: string): void {
-    for (const topic of this.#loaded(name)) topic.unload();
+    for (const topic of this.#topics.loaded(this.fullName(name))) topic.unload();
+  }
+
+  /** The broker stops and comes back: what an unload does, to all topics at once. */
+  restart(): void {
+    for (const topic of this.#topics.all()) topic.unload();
+  }
+
+  /**
+   * Makes things go wrong on purpose, for tests: what is delivered, acknowledged and published from now on. Nothing stored
+   * is ever lost. Several injections add up. @throws ConfigurationError.
+   */
+  inject(faults: FaultOptions): InjectedFaults {
+    return this.#faults.inject(faults, (name) => this.fullName(name));
   }
 
   /** @throws TransportError TOPIC_NOT_FOUND. */
   stats(name: string): TopicStats {
     const full = this.fullName(name);
-    return topicStats(full, this.#partitioned.get(full)?.partitions ?? 0, this.#loaded(full));
+    return topicStats(full, this.#topics.partitions(full), this.#topics.loaded(full), this.clock.now());
   }
 
   /** A producer name that no other producer of this broker has. */
@@ -186,100 +273,34 @@ export class EmbeddedBroker {
     return `embedded-${this.#lastProducerId}`;
   }
 
-  #append(
-    name: string,
-    messages: readonly EncodedMessage[],
-    batched: boolean,
-    origin: EntryOrigin,
-  ): ReturnType<BrokerTopic['append']> {
-    const topic = this.#route(name, messages);
-    let bytes = 0;
-    for (const message of messages) bytes += messageBytes(message);
-    const { maxMessageBytes } = this.options;
-    if (bytes > maxMessageBytes) {
-      const text = `a message of ${bytes} bytes is larger than the ${maxMessageBytes} bytes that topic "${topic.name}" takes`;
-      throw new TransportError('MESSAGE_TOO_LARGE', text, { retriable: false });
+  #route(name: string, message: EncodedMessage): BrokerTopic {
+    const topic = this.#topics.route(name, message);
+    if (topic.producers.isExclusive) throw producerBusy(`topic "${topic.name}" has an existing exclusive producer`);
+    return topic;
+  }
+
+  /** @throws TransportError NOT_SUPPORTED for a partitioned topic. */
+  #single(name: string, call: string): BrokerTopic {
+    const full = this.fullName(name);
+    if (this.#topics.partitions(full) > 0) {
+      throw notSupported(`topic "${full}" is partitioned: ${call} to its partitions`);
     }
-    return topic.append(new Entry(messages, { batched, bytes, publishTimeMs: this.clock.now() }, origin));
+    return this.#topics.open(full);
   }
 
-  #route(name: string, messages: readonly EncodedMessage[]): BrokerTopic {
-    const full = this.fullName(name);
-    const partitioned = this.#partitioned.get(full);
-    const [first] = messages;
-    if (partitioned === undefined || first === undefined) return this.#open(full);
-    const index = partitionFor(first, partitioned.partitions, partitioned.turn);
-    if (first.key === undefined) partitioned.turn += 1;
-    return this.#open(partitionName(full, index));
+  #makeTopic(name: string): BrokerTopic {
+    const facts = { name, clock: this.clock, options: this.options, store: this.#store, turn: this.#turn };
+    return new BrokerTopic(facts, () => this.#ledgerIds.next());
   }
 
-  #open(full: string): BrokerTopic {
-    const known = this.#topics.get(full);
-    if (known !== undefined) return known;
-    const parent = this.#partitioned.get(withoutPartition(full));
-    if (parent !== undefined && partitionOf(full) >= parent.partitions) throw notFound(full);
-    const facts = {
-      name: full,
-      clock: this.clock,
-      options: this.options,
-      store: this.#store,
-      turn: this.#turn,
-    };
-    const made = new BrokerTopic(facts, () => (this.#lastLedgerId += 1));
-    this.#topics.set(full, made);
-    return made;
+  #connection(sink: ConsumerSink, place: ConnectionPlace): FaultyConnection {
+    const later = (run: () => void): void => this.#turn.later(run);
+    return new FaultyConnection(sink, { place, faults: this.#faults, clock: this.clock, later });
   }
 
-  /** The topic, or its partitions. @throws TransportError TOPIC_NOT_FOUND. */
-  #loaded(name: string): readonly BrokerTopic[] {
-    const full = this.fullName(name);
-    const names = this.#partitioned.has(full) ? this.partitionsOf(full) : [full];
-    const topics = names.map((topic) => this.#topics.get(topic)).filter((topic) => topic !== undefined);
-    if (topics.length === 0) throw notFound(full);
-    return topics;
+  #ownOrigin(messages = 1): EntryOrigin {
+    const sequenceId = this.#lastSequenceId + 1;
+    this.#lastSequenceId += messages;
+    return { producerName: 'embedded-broker', sequenceId };
   }
-
-  #ownOrigin(): EntryOrigin {
-    this.#lastSequenceId += 1;
-    return { producerName: 'embedded-broker', sequenceId: this.#lastSequenceId };
-  }
-}
-
-function checkRequest(request: { readonly [K in keyof ConsumerRequest]: unknown }): void {
-  const check = new OptionChecker('subscribe');
-  check.required(request, {
-    subscription: 'a text that is not empty',
-    consumerName: 'a text that is not empty',
-    type: `one of ${SUBSCRIPTION_TYPES.join(', ')}`,
-    initialPosition: 'one of earliest, latest',
-  });
-  check.nonEmptyString('subscription', request.subscription);
-  check.nonEmptyString('consumerName', request.consumerName);
-  check.oneOf('type', request.type, SUBSCRIPTION_TYPES);
-  check.oneOf('initialPosition', request.initialPosition, ['earliest', 'latest']);
-  const { priority } = request;
-  if (priority !== undefined && !(Number.isSafeInteger(priority) && Number(priority) >= 0)) {
-    check.problem(`"priority" must be a whole number of 0 or more, got ${describeValue(priority)}`);
-  }
-  check.throwIfAny();
-}
-
-function notSupported(message: string): TransportError {
-  return new TransportError('NOT_SUPPORTED', message, { retriable: false });
-}
-
-function notFound(topic: string): TransportError {
-  return new TransportError('TOPIC_NOT_FOUND', `topic "${topic}" does not exist`, { retriable: false });
-}
-
-function refused(message: string): TransportError {
-  return new TransportError('PUBLISH_REFUSED', message, { retriable: false });
-}
-
-/**
- * Ids must not come again with the next process: what outlives this one (an AttemptStore, somebody else's notes) would take
- * other messages for those it knows. Numbered by the clock, so that a test's ids are the same in each run.
- */
-function ledgersBefore(nowMs: number): number {
-  return Math.max(0, Math.floor(((nowMs - LEDGERS_SINCE_MS) / 1_000) * LEDGERS_PER_SECOND));
 }

@@ -1,5 +1,5 @@
 // What a topic stores: an entry holds one message, or the messages of one producer batch. Brokers deliver, redeliver
-// and count whole entries; only acknowledgement looks inside (A-11).
+// and count whole entries; only acknowledgement looks inside (A-11). A backlog is made of these: each field counts.
 import type { EncodedMessage } from '../core/message.js';
 import { murmur3 } from '../core/key-hash.js';
 
@@ -10,29 +10,52 @@ export interface EntryOrigin {
 }
 
 export class Entry {
-  readonly messages: readonly EncodedMessage[];
-  /** The number of messages of a batch, 0 when the entry is not a batch. */
-  readonly batchSize: number;
   readonly publishTimeMs: number;
-  readonly origin: EntryOrigin;
+  readonly producerName: string;
+  readonly sequenceId: number;
+  /** Payload, properties and keys. */
   readonly bytes: number;
+  /** The message itself unless it is a batch: an array for each would be a sixth of what an entry takes. */
+  readonly #content: EncodedMessage | readonly EncodedMessage[];
   #keyHash = -1;
 
+  /** @param content an array for a producer batch, also one of a single message. */
   constructor(
-    messages: readonly EncodedMessage[],
-    facts: { readonly batched: boolean; readonly publishTimeMs: number; readonly bytes: number },
+    content: EncodedMessage | readonly EncodedMessage[],
+    facts: { readonly publishTimeMs: number; readonly bytes: number },
     origin: EntryOrigin,
   ) {
-    this.messages = messages;
-    this.batchSize = facts.batched ? messages.length : 0;
+    this.#content = content;
     this.publishTimeMs = facts.publishTimeMs;
     this.bytes = facts.bytes;
-    this.origin = origin;
+    this.producerName = origin.producerName;
+    this.sequenceId = origin.sequenceId;
+  }
+
+  /** The number of messages of a batch, 0 when the entry is not a batch. */
+  get batchSize(): number {
+    return isBatch(this.#content) ? this.#content.length : 0;
+  }
+
+  get messageCount(): number {
+    return isBatch(this.#content) ? this.#content.length : 1;
+  }
+
+  get messages(): readonly EncodedMessage[] {
+    return isBatch(this.#content) ? this.#content : [this.#content];
+  }
+
+  /** @param index below `messageCount`. */
+  messageAt(index: number): EncodedMessage {
+    const content = this.#content;
+    const message = isBatch(content) ? content[index] : content;
+    if (message === undefined) throw new RangeError(`the entry has no message ${index}`);
+    return message;
   }
 
   /** Epoch milliseconds before which Shared and Key_Shared do not deliver it; 0 for at once. Batches are never delayed (Y-01). */
   get deliverAtMs(): number {
-    return this.batchSize > 0 ? 0 : (this.messages[0]?.deliverAtMs ?? 0);
+    return isBatch(this.#content) ? 0 : (this.#content.deliverAtMs ?? 0);
   }
 
   /**
@@ -41,10 +64,13 @@ export class Entry {
    */
   get keyHash(): number {
     if (this.#keyHash < 0) {
-      const first = this.messages[0];
-      const own = `${this.origin.producerName}-${this.origin.sequenceId}`;
-      this.#keyHash = murmur3(first?.orderingKey ?? first?.key ?? own);
+      const { orderingKey, key } = this.messageAt(0);
+      this.#keyHash = murmur3(orderingKey ?? key ?? `${this.producerName}-${this.sequenceId}`);
     }
     return this.#keyHash;
   }
+}
+
+function isBatch(content: EncodedMessage | readonly EncodedMessage[]): content is readonly EncodedMessage[] {
+  return Array.isArray(content);
 }

@@ -1,6 +1,8 @@
 // The consistent hash ring by which Key_Shared gives each key to a consumer (K-03, K-05). Every number here is part of
 // the protocol's behaviour: the same names must own the same keys as on a Pulsar broker.
 import { murmur3 } from '../core/key-hash.js';
+import { firstIndex } from './bisect.js';
+import type { KeySelector } from './key-selector.js';
 
 const POINTS_PER_CONSUMER = 100;
 /** Slots run from 1 to 65,535: 0 means "not set". */
@@ -11,12 +13,17 @@ export function slotOf(keyHash: number): number {
   return (keyHash % SLOTS) + 1;
 }
 
-export class HashRing<Owner extends { readonly name: string }> {
+export class HashRing<Owner extends { readonly name: string }> implements KeySelector<Owner> {
   /** Several owners where points collide: the first one added has the point, the others wait behind it. */
   readonly #points = new Map<number, Owner[]>();
-  #sorted: number[] = [];
+  /** Made when it is asked for: consumers often come and go together. */
+  #sorted: readonly number[] | undefined;
   /** Who uses which index of a name: the same name twice makes different points. */
   readonly #names = new Map<string, (Owner | undefined)[]>();
+
+  slotOf(keyHash: number): number {
+    return slotOf(keyHash);
+  }
 
   add(owner: Owner): void {
     const namesakes = this.#names.get(owner.name) ?? [];
@@ -29,7 +36,7 @@ export class HashRing<Owner extends { readonly name: string }> {
       if (owners === undefined) this.#points.set(point, [owner]);
       else owners.push(owner);
     }
-    this.#sort();
+    this.#sorted = undefined;
   }
 
   remove(owner: Owner): void {
@@ -44,24 +51,14 @@ export class HashRing<Owner extends { readonly name: string }> {
       if (at >= 0) owners.splice(at, 1);
       if (owners.length === 0) this.#points.delete(point);
     }
-    this.#sort();
+    this.#sorted = undefined;
   }
 
   /** The owner of a slot: that of the next point at or after it, round the end. */
   select(slot: number): Owner | undefined {
-    let low = 0;
-    let high = this.#sorted.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#sorted[middle] ?? Infinity) < slot) low = middle + 1;
-      else high = middle;
-    }
-    const point = this.#sorted[low] ?? this.#sorted[0];
+    const sorted = (this.#sorted ??= [...this.#points.keys()].sort((a, b) => a - b));
+    const point = sorted[firstIndex(sorted.length, (i) => (sorted[i] ?? Infinity) >= slot)] ?? sorted[0];
     return point === undefined ? undefined : this.#points.get(point)?.[0];
-  }
-
-  #sort(): void {
-    this.#sorted = [...this.#points.keys()].sort((a, b) => a - b);
   }
 }
 

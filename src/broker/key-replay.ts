@@ -1,71 +1,112 @@
-// What waits to be delivered again on Key_Shared: per consumer in position order, so that one consumer without permits
-// costs the others nothing; entries of a hash that nobody may take now are parked by hash. A consumer that can take
-// empties its queue before anything new is read, so a waiting entry always precedes later ones of its key (K-12).
-import { SortedPositions } from './sorted-positions.js';
+// What waits to be delivered again on Key_Shared: by hash slot in position order, and for each consumer the first of each
+// slot that it may take. So a consumer without permits costs the others nothing, a slot that nobody may take is passed
+// over, and a slot changes hands in one step however much waits in it. A consumer that can take empties what is its own
+// before anything new is read, so a waiting entry always precedes later ones of its key (K-12).
+import { MinHeap } from './min-heap.js';
+import { PositionSet } from './position-set.js';
+import { passed } from './passed-positions.js';
+
+interface WaitingSlot<Taker> {
+  /** Some may have been deleted meanwhile; the first one never is. */
+  readonly positions: MinHeap;
+  /** Who may take them now; undefined for nobody. */
+  taker: Taker | undefined;
+}
 
 export class KeyReplay<Taker> {
   /** The slot of each waiting position. */
-  readonly #slots = new Map<number, number>();
-  readonly #queues = new Map<Taker, SortedPositions>();
-  readonly #parked = new Map<number, SortedPositions>();
+  readonly #slotOf = new Map<number, number>();
+  readonly #waiting = new Map<number, WaitingSlot<Taker>>();
+  /** The first position of each slot that a taker may get. */
+  readonly #heads = new Map<Taker, PositionSet>();
 
   get size(): number {
-    return this.#slots.size;
+    return this.#slotOf.size;
   }
 
-  /** @param taker who may get it now; undefined for nobody. */
+  /** @param taker who may get what waits in this slot now; undefined for nobody. */
   add(position: number, slot: number, taker: Taker | undefined): void {
-    this.#slots.set(position, slot);
-    this.#place(position, slot, taker);
+    this.#slotOf.set(position, slot);
+    const waiting = this.#waiting.get(slot) ?? this.#newSlot(slot);
+    this.#takeHead(waiting);
+    waiting.positions.push(position, position);
+    waiting.taker = taker;
+    this.#putHead(slot, waiting);
   }
 
   /** Takes out the smallest position that `taker` may get. */
   next(taker: Taker): number | undefined {
-    const position = this.#queues.get(taker)?.shift();
-    if (position !== undefined) this.#slots.delete(position);
+    const position = this.#heads.get(taker)?.first;
+    if (position !== undefined) this.delete(position);
     return position;
   }
 
-  /** @param taker who may get entries of its hash now. */
-  delete(position: number, taker: Taker | undefined): void {
-    const slot = this.#slots.get(position);
-    if (slot === undefined) return;
-    this.#slots.delete(position);
-    const queue = taker === undefined ? this.#parked.get(slot) : this.#queues.get(taker);
-    queue?.delete(position);
+  delete(position: number): void {
+    const slot = this.#slotOf.get(position);
+    const waiting = slot === undefined ? undefined : this.#waiting.get(slot);
+    if (slot === undefined || waiting === undefined) return;
+    const isFirst = waiting.positions.firstKey === position;
+    if (isFirst) this.#takeHead(waiting);
+    this.#slotOf.delete(position);
+    if (isFirst) this.#putHead(slot, waiting);
   }
 
-  /** The entries of a hash may be taken again. */
-  freed(slot: number, taker: Taker | undefined): void {
-    const parked = this.#parked.get(slot);
-    if (parked === undefined) return;
-    this.#parked.delete(slot);
-    for (const position of parked) this.#place(position, slot, taker);
+  /** What lies in `from` to `to`, both included. */
+  deleteRange(from: number, to: number): void {
+    for (const position of passed(this.#slotOf, from, to)) this.delete(position);
+  }
+
+  /** Another one may take what waits in this slot, or nobody. */
+  assign(slot: number, taker: Taker | undefined): void {
+    const waiting = this.#waiting.get(slot);
+    if (waiting === undefined || waiting.taker === taker) return;
+    this.#takeHead(waiting);
+    waiting.taker = taker;
+    this.#putHead(slot, waiting);
   }
 
   /** The takers changed. */
   reassign(takerOf: (slot: number) => Taker | undefined): void {
-    this.#queues.clear();
-    this.#parked.clear();
-    for (const [position, slot] of this.#slots) this.#place(position, slot, takerOf(slot));
+    for (const slot of this.#waiting.keys()) this.assign(slot, takerOf(slot));
+  }
+
+  /** It takes nothing more; afterwards slots are assigned anew. */
+  forgetTaker(taker: Taker): void {
+    this.#heads.delete(taker);
   }
 
   clear(): void {
-    this.#slots.clear();
-    this.#queues.clear();
-    this.#parked.clear();
+    this.#slotOf.clear();
+    this.#waiting.clear();
+    this.#heads.clear();
   }
 
-  #place(position: number, slot: number, taker: Taker | undefined): void {
-    if (taker === undefined) queueIn(this.#parked, slot).add(position);
-    else queueIn(this.#queues, taker).add(position);
+  #newSlot(slot: number): WaitingSlot<Taker> {
+    const made = { positions: new MinHeap(), taker: undefined };
+    this.#waiting.set(slot, made);
+    return made;
   }
-}
 
-function queueIn<K>(queues: Map<K, SortedPositions>, key: K): SortedPositions {
-  const known = queues.get(key);
-  if (known !== undefined) return known;
-  const made = new SortedPositions();
-  queues.set(key, made);
-  return made;
+  #takeHead({ positions, taker }: WaitingSlot<Taker>): void {
+    if (taker !== undefined && positions.firstKey !== undefined) this.#heads.get(taker)?.delete(positions.firstKey);
+  }
+
+  #putHead(slot: number, { positions, taker }: WaitingSlot<Taker>): void {
+    for (let first = positions.firstKey; first !== undefined; first = positions.firstKey) {
+      if (this.#slotOf.get(first) === slot) {
+        if (taker !== undefined) this.#headsOf(taker).add(first);
+        return;
+      }
+      positions.removeFirst();
+    }
+    this.#waiting.delete(slot);
+  }
+
+  #headsOf(taker: Taker): PositionSet {
+    const known = this.#heads.get(taker);
+    if (known !== undefined) return known;
+    const made = new PositionSet();
+    this.#heads.set(taker, made);
+    return made;
+  }
 }

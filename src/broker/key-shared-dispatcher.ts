@@ -1,21 +1,36 @@
 // Key_Shared: each key hash belongs to one consumer at a time. A hash that moves to another consumer is drained first:
 // its new messages wait until the old owner holds none of it (PIP-379: K-08 to K-14).
 import type { BrokerConsumer } from './broker-consumer.js';
-import { HashRing, slotOf } from './hash-ring.js';
+import type { DispatchContext } from './dispatcher.js';
 import { KeyReplay } from './key-replay.js';
+import type { KeySelector } from './key-selector.js';
 import { MultiDispatcher } from './multi-dispatcher.js';
 
-/** A hash whose entries `owner` still holds although the ring gives it to someone else. */
-interface Draining {
-  readonly owner: BrokerConsumer;
+/** Who holds unacknowledged entries of a hash, and how many. */
+interface Held {
+  readonly holder: BrokerConsumer;
   entries: number;
 }
 
 export class KeySharedDispatcher extends MultiDispatcher {
   readonly type = 'key-shared';
-  readonly #ring = new HashRing<BrokerConsumer>();
-  readonly #draining = new Map<number, Draining>();
+  readonly #selector: KeySelector<BrokerConsumer>;
+  readonly #ordered: boolean;
+  /**
+   * By slot, one holder at a time (K-08). A slot drains while its holder is not the one that the selector names (K-09), so
+   * consumers that come and go change nothing here. Stays empty where order is not asked for.
+   */
+  readonly #held = new Map<number, Held>();
+  /** How many slots drain. */
+  #draining = 0;
   readonly #replay = new KeyReplay<BrokerConsumer>();
+
+  /** @param ordered false: a key that moves is not drained first (K-15). */
+  constructor(context: DispatchContext, selector: KeySelector<BrokerConsumer>, ordered: boolean) {
+    super(context);
+    this.#selector = selector;
+    this.#ordered = ordered;
+  }
 
   dispatch(): void {
     for (const consumer of this.consumers) this.#sendReplay(consumer);
@@ -27,17 +42,20 @@ export class KeySharedDispatcher extends MultiDispatcher {
   }
 
   protected get drainingHashes(): number {
-    return this.#draining.size;
+    return this.#draining;
   }
 
+  /** @throws TransportError NOT_ALLOWED when the selector refuses it; then nothing has changed. */
   protected consumerAdded(consumer: BrokerConsumer): void {
-    this.#ring.add(consumer);
-    this.#ringChanged();
+    this.#selector.add(consumer);
+    this.#ownersChanged();
   }
 
   protected consumerRemoved(consumer: BrokerConsumer): void {
-    this.#ring.remove(consumer);
-    this.#ringChanged();
+    this.#selector.remove(consumer);
+    for (const [slot, { holder }] of this.#held) if (holder === consumer) this.#held.delete(slot);
+    this.#replay.forgetTaker(consumer);
+    this.#ownersChanged();
   }
 
   protected replay(position: number): void {
@@ -46,31 +64,45 @@ export class KeySharedDispatcher extends MultiDispatcher {
   }
 
   protected forgetReplay(position: number): void {
-    this.#replay.delete(position, this.#takerOf(this.#slotAt(position)));
+    this.#replay.delete(position);
+  }
+
+  protected forgetReplayRange(from: number, to: number): void {
+    this.#replay.deleteRange(from, to);
   }
 
   protected clearReplay(): void {
     this.#replay.clear();
-    this.#draining.clear();
+    this.#held.clear();
+    this.#draining = 0;
   }
 
   protected released(consumer: BrokerConsumer, position: number): void {
-    if (this.#draining.size === 0) return;
     const slot = this.#slotAt(position);
-    const draining = this.#draining.get(slot);
-    if (draining?.owner !== consumer) return;
-    draining.entries -= 1;
-    if (draining.entries > 0) return;
-    this.#draining.delete(slot);
-    this.#replay.freed(slot, this.#takerOf(slot));
+    const held = this.#held.get(slot);
+    if (held?.holder !== consumer) return;
+    held.entries -= 1;
+    if (held.entries > 0) return;
+    this.#held.delete(slot);
+    const owner = this.#selector.select(slot);
+    if (owner === consumer) return;
+    this.#draining -= 1;
+    this.#replay.assign(slot, owner);
     this.context.schedule();
+  }
+
+  /** Costs a step per hash slot that is held or waits, however many entries that are. */
+  #ownersChanged(): void {
+    this.#draining = 0;
+    for (const [slot, { holder }] of this.#held) if (this.#selector.select(slot) !== holder) this.#draining += 1;
+    this.#replay.reassign((slot) => this.#takerOf(slot));
   }
 
   #sendReplay(consumer: BrokerConsumer): void {
     while (consumer.canTake()) {
       const position = this.#replay.next(consumer);
       if (position === undefined) return;
-      this.send(consumer, position);
+      this.#sendOf(this.#slotAt(position), consumer, position);
     }
   }
 
@@ -86,35 +118,27 @@ export class KeySharedDispatcher extends MultiDispatcher {
       if (taker?.canTake() !== true) {
         this.#replay.add(position, slot, taker);
       } else {
-        this.send(taker, position);
+        this.#sendOf(slot, taker, position);
         if (!taker.canTake()) someCanTake = this.consumers.some((consumer) => consumer.canTake());
       }
     }
   }
 
-  /** The consumer that may get entries of this hash now; undefined while another one's are drained. */
-  #takerOf(slot: number): BrokerConsumer | undefined {
-    const owner = this.#ring.select(slot);
-    const draining = this.#draining.size === 0 ? undefined : this.#draining.get(slot);
-    return draining === undefined || draining.owner === owner ? owner : undefined;
+  #sendOf(slot: number, consumer: BrokerConsumer, position: number): void {
+    if (!this.send(consumer, position) || !this.#ordered) return;
+    const held = this.#held.get(slot);
+    if (held === undefined) this.#held.set(slot, { holder: consumer, entries: 1 });
+    else held.entries += 1;
   }
 
-  /** Whoever holds entries of a hash that is no longer its own drains it; a hash that came back is free (K-09, K-10). */
-  #ringChanged(): void {
-    this.#draining.clear();
-    for (const consumer of this.consumers) {
-      for (const position of consumer.pending.keys()) {
-        const slot = this.#slotAt(position);
-        if (this.#ring.select(slot) === consumer) continue;
-        const draining = this.#draining.get(slot);
-        if (draining === undefined) this.#draining.set(slot, { owner: consumer, entries: 1 });
-        else draining.entries += 1;
-      }
-    }
-    this.#replay.reassign((slot) => this.#takerOf(slot));
+  /** The consumer that may get entries of this hash now; undefined while another one's are drained (K-10), or for no owner. */
+  #takerOf(slot: number): BrokerConsumer | undefined {
+    const owner = this.#selector.select(slot);
+    const holder = this.#held.get(slot)?.holder;
+    return holder === undefined || holder === owner ? owner : undefined;
   }
 
   #slotAt(position: number): number {
-    return slotOf(this.context.log.entryAt(position)?.keyHash ?? 0);
+    return this.#selector.slotOf(this.context.log.entryAt(position)?.keyHash ?? 0);
   }
 }

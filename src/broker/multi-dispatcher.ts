@@ -3,6 +3,7 @@
 import type { BrokerConsumer } from './broker-consumer.js';
 import { DelayedPositions } from './delayed-positions.js';
 import type { DispatchContext, Dispatcher, DispatcherStats } from './dispatcher.js';
+import { passed } from './passed-positions.js';
 
 export abstract class MultiDispatcher implements Dispatcher {
   abstract readonly type: 'shared' | 'key-shared';
@@ -11,6 +12,8 @@ export abstract class MultiDispatcher implements Dispatcher {
   readonly #consumers: BrokerConsumer[] = [];
   /** Redelivery requests per unacknowledged entry, in memory only (A-16). */
   readonly #counts = new Map<number, number>();
+  /** The sum of them. */
+  #redeliveries = 0;
   readonly #delayed: DelayedPositions;
   #readPosition = 0;
   #unacked = 0;
@@ -28,6 +31,8 @@ export abstract class MultiDispatcher implements Dispatcher {
   protected abstract consumerRemoved(consumer: BrokerConsumer): void;
   protected abstract replay(position: number): void;
   protected abstract forgetReplay(position: number): void;
+  /** From and to included. */
+  protected abstract forgetReplayRange(from: number, to: number): void;
   protected abstract clearReplay(): void;
   /** A whole entry left what `consumer` holds: acknowledged or asked back. */
   protected abstract released(consumer: BrokerConsumer, position: number): void;
@@ -37,18 +42,14 @@ export abstract class MultiDispatcher implements Dispatcher {
     return this.#consumers;
   }
 
-  get disconnectedBySeek(): readonly BrokerConsumer[] {
-    return [...this.#consumers];
-  }
-
   isActive(): boolean {
     return true;
   }
 
   add(consumer: BrokerConsumer): void {
+    this.consumerAdded(consumer);
     const later = this.#consumers.findIndex((other) => other.priority > consumer.priority);
     this.#consumers.splice(later < 0 ? this.#consumers.length : later, 0, consumer);
-    this.consumerAdded(consumer);
     this.context.schedule();
   }
 
@@ -66,12 +67,30 @@ export abstract class MultiDispatcher implements Dispatcher {
     this.context.schedule();
   }
 
+  removeAll(): readonly BrokerConsumer[] {
+    const all = this.#consumers.splice(0);
+    // First of all, so that nothing is handed from one that leaves to the next.
+    this.reset();
+    for (const consumer of all) {
+      this.#changeUnacked(-consumer.unacked);
+      consumer.forgetAll();
+      this.consumerRemoved(consumer);
+    }
+    return all;
+  }
+
+  removeForSeek(): readonly BrokerConsumer[] {
+    return this.removeAll();
+  }
+
   redeliver(consumer: BrokerConsumer, positions: Iterable<number>): void {
     for (const position of positions) {
       const messages = consumer.forget(position);
       if (messages === 0) continue;
       this.#changeUnacked(-messages);
       this.#counts.set(position, (this.#counts.get(position) ?? 0) + 1);
+      this.#redeliveries += 1;
+      consumer.redeliveries.count(messages, this.context.clock.now());
       this.released(consumer, position);
       this.replay(position);
     }
@@ -79,7 +98,7 @@ export abstract class MultiDispatcher implements Dispatcher {
   }
 
   acknowledged(consumer: BrokerConsumer, position: number): void {
-    if (this.#counts.size > 0) this.#counts.delete(position);
+    this.#forgetCount(position);
     const owner = this.#ownerOf(consumer, position);
     if (owner === undefined) {
       if (this.replaySize > 0) this.forgetReplay(position);
@@ -91,30 +110,38 @@ export abstract class MultiDispatcher implements Dispatcher {
 
   acknowledgedOne(consumer: BrokerConsumer, position: number): void {
     // A partial acknowledgement resets the count too (A-19).
-    if (this.#counts.size > 0) this.#counts.delete(position);
+    this.#forgetCount(position);
     const owner = this.#ownerOf(consumer, position);
     if (owner !== undefined) this.#changeUnacked(-owner.forgetOne(position));
   }
 
-  acknowledgedUpTo(): void {
-    // Cumulative acknowledgement is refused on these types (A-13).
+  /** Messages expired (S-29); clients cannot acknowledge cumulatively here (A-13). What was passed is gone everywhere (S-26). */
+  acknowledgedUpTo(from: number, to: number): void {
+    for (const consumer of this.#consumers) {
+      for (const position of passed(consumer.pending, from, to)) {
+        this.#changeUnacked(-consumer.forget(position));
+        this.released(consumer, position);
+      }
+    }
+    for (const position of passed(this.#counts, from, to)) this.#forgetCount(position);
+    this.forgetReplayRange(from, to);
+    this.context.schedule();
   }
 
-  /** Everything in flight and waiting is forgotten; reading starts at the first unacknowledged entry. */
+  /** Everything in flight and waiting is forgotten, parked entries too (G-07); reading starts at the first unacknowledged entry. */
   reset(): void {
     this.#counts.clear();
+    this.#redeliveries = 0;
     this.#delayed.clear();
     this.clearReplay();
     this.#readPosition = this.context.cursor.markDelete + 1;
   }
 
   stats(): DispatcherStats {
-    let redeliveries = 0;
-    for (const count of this.#counts.values()) redeliveries += count;
     return {
       replay: this.replaySize,
       delayed: this.#delayed.size,
-      redeliveries,
+      redeliveries: this.#redeliveries,
       blocked: this.#blocked,
       drainingHashes: this.drainingHashes,
     };
@@ -122,14 +149,15 @@ export abstract class MultiDispatcher implements Dispatcher {
 
   /** The next entry that was not read yet; undefined when there is none, or none may be read now (S-12). */
   protected nextNew(): number | undefined {
-    const { cursor, log, clock } = this.context;
+    const { cursor, log, clock, honoursDelays } = this.context;
     while (!this.#blocked) {
       const position = cursor.nextUnacked(this.#readPosition);
       if (position >= log.end) return undefined;
       this.#readPosition = position + 1;
       const entry = log.entryAt(position);
       if (entry === undefined) this.context.skip(position);
-      else if (entry.deliverAtMs > 0 && entry.deliverAtMs > clock.now()) this.#delayed.add(position, entry.deliverAtMs);
+      else if (honoursDelays && entry.deliverAtMs > 0 && entry.deliverAtMs > clock.now())
+        this.#delayed.add(position, entry.deliverAtMs);
       else return position;
     }
     return undefined;
@@ -150,6 +178,12 @@ export abstract class MultiDispatcher implements Dispatcher {
     });
     this.#changeUnacked(messages);
     return true;
+  }
+
+  #forgetCount(position: number): void {
+    if (this.#counts.size === 0) return;
+    this.#redeliveries -= this.#counts.get(position) ?? 0;
+    this.#counts.delete(position);
   }
 
   /** Any consumer may acknowledge what another one holds (A-14). */

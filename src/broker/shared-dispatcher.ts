@@ -1,11 +1,11 @@
 // Shared: entries go round the consumers in chunks; what waits to be delivered again goes first, to anyone (S-04, S-20).
 import type { BrokerConsumer } from './broker-consumer.js';
 import { MultiDispatcher } from './multi-dispatcher.js';
-import { SortedPositions } from './sorted-positions.js';
+import { PositionSet } from './position-set.js';
 
 export class SharedDispatcher extends MultiDispatcher {
   readonly type = 'shared';
-  readonly #replay = new SortedPositions();
+  readonly #replay = new PositionSet();
   /** Where the next search for a consumer begins. */
   #turn = 0;
 
@@ -43,6 +43,10 @@ export class SharedDispatcher extends MultiDispatcher {
 
   protected forgetReplay(position: number): void {
     this.#replay.delete(position);
+  }
+
+  protected forgetReplayRange(from: number, to: number): void {
+    this.#replay.removeRange(from, to);
   }
 
   protected clearReplay(): void {

@@ -4,6 +4,7 @@ import type { Timer } from '../ports/clock.js';
 import { chooseActive } from './active-choice.js';
 import type { BrokerConsumer } from './broker-consumer.js';
 import type { DispatchContext, Dispatcher, DispatcherStats } from './dispatcher.js';
+import { passed } from './passed-positions.js';
 
 export class SingleActiveDispatcher implements Dispatcher {
   readonly type: 'exclusive' | 'failover';
@@ -23,11 +24,6 @@ export class SingleActiveDispatcher implements Dispatcher {
     return this.#consumers;
   }
 
-  /** A seek disconnects the active one only; those that stand by keep their connection (S-28). */
-  get disconnectedBySeek(): readonly BrokerConsumer[] {
-    return this.#active === undefined ? [] : [this.#active];
-  }
-
   isActive(consumer: BrokerConsumer): boolean {
     return consumer === this.#active && this.#takeover === undefined;
   }
@@ -43,8 +39,26 @@ export class SingleActiveDispatcher implements Dispatcher {
     this.#chooseAgain();
   }
 
+  removeAll(): readonly BrokerConsumer[] {
+    const all = this.#consumers;
+    for (const consumer of all) consumer.forgetAll();
+    this.#consumers = [];
+    this.#chooseAgain();
+    return all;
+  }
+
+  /** The active one only; those that stand by keep their connection (S-28). */
+  removeForSeek(): readonly BrokerConsumer[] {
+    const active = this.#active;
+    if (active === undefined) return [];
+    this.remove(active);
+    return [active];
+  }
+
   redeliver(consumer: BrokerConsumer): void {
-    if (consumer === this.#active) this.reset();
+    if (consumer !== this.#active) return;
+    consumer.redeliveries.count(consumer.unacked, this.#context.clock.now());
+    this.reset();
   }
 
   acknowledged(_consumer: BrokerConsumer, position: number): void {
@@ -55,12 +69,9 @@ export class SingleActiveDispatcher implements Dispatcher {
     this.#active?.forgetOne(position);
   }
 
-  acknowledgedUpTo(position: number): void {
-    // Sent in position order since the last rewind, so the ones to forget come first.
-    for (const pending of this.#active?.pending.keys() ?? []) {
-      if (pending > position) return;
-      this.#active?.forget(pending);
-    }
+  acknowledgedUpTo(from: number, to: number): void {
+    const consumer = this.#active;
+    if (consumer !== undefined) for (const position of passed(consumer.pending, from, to)) consumer.forget(position);
   }
 
   /** Reads again from the first unacknowledged entry. */

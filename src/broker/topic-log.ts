@@ -1,5 +1,6 @@
 // The entries of one topic in ledgers. Inside the broker an entry is named by its position, counted from 0 over all
 // ledgers of the topic, so that order and distance are plain numbers; outside by ledger and entry id.
+import { firstIndex } from './bisect.js';
 import type { Entry } from './entry.js';
 
 export interface LedgerLimits {
@@ -80,7 +81,7 @@ export class TopicLog {
     const last = this.#lastRead;
     if (last !== undefined && position >= last.first && position < last.first + last.entries.length) return last;
     if (position < this.first || position >= this.#end) return undefined;
-    const found = this.#ledgers[this.#lastLedgerFrom(position)];
+    const found = this.#ledgers[this.#lastLedgerUpTo('first', position)];
     this.#lastRead = found;
     return found;
   }
@@ -97,7 +98,9 @@ export class TopicLog {
     const ledger = this.#byId.get(ledgerId);
     if (ledger !== undefined) return ledger.first + Math.min(Math.max(entryId, 0), ledger.entries.length);
     // Ledger ids are unique in the broker, so this topic's have gaps: an id in a gap lies before the next ledger.
-    return this.#ledgers.find((later) => later.id > ledgerId)?.first ?? this.#end;
+    const at = this.#lastLedgerUpTo('id', ledgerId);
+    const later = (this.#ledgers[at]?.id ?? Infinity) > ledgerId ? this.#ledgers[at] : this.#ledgers[at + 1];
+    return later?.first ?? this.#end;
   }
 
   /** The position after the oldest ledger; Infinity while it is the only one, which always stays. */
@@ -106,8 +109,9 @@ export class TopicLog {
     return oldest === undefined || this.#ledgers.length === 1 ? Infinity : oldest.first + oldest.entries.length;
   }
 
-  /** Removes ledgers that are full and whose entries lie before `position`; the last one stays. */
+  /** Removes ledgers that are full, or closed, and whose entries lie before `position`; the open one stays. */
   trim(position: number): void {
+    if (this.#sealed && position >= this.#end) this.#openLedger();
     while (this.#ledgers.length > 1) {
       const [oldest] = this.#ledgers;
       if (oldest === undefined || oldest.first + oldest.entries.length > position) return;
@@ -119,14 +123,10 @@ export class TopicLog {
 
   /** The first position published at or after `timeMs`; the one after the last entry when there is none. */
   positionAt(timeMs: number): number {
-    let low = this.first;
-    let high = this.end;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.entryAt(middle)?.publishTimeMs ?? 0) < timeMs) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    const from = (entry: Entry | undefined): boolean => (entry?.publishTimeMs ?? 0) >= timeMs;
+    const ledger = this.#ledgers[firstIndex(this.#ledgers.length, (i) => from(this.#ledgers[i]?.entries[0])) - 1];
+    if (ledger === undefined) return this.first;
+    return Math.min(this.end, ledger.first + firstIndex(ledger.entries.length, (i) => from(ledger.entries[i])));
   }
 
   #isFull(ledger: Ledger): boolean {
@@ -141,14 +141,8 @@ export class TopicLog {
     return ledger;
   }
 
-  #lastLedgerFrom(position: number): number {
-    let low = 0;
-    let high = this.#ledgers.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >>> 1;
-      if ((this.#ledgers[middle]?.first ?? Infinity) <= position) low = middle;
-      else high = middle - 1;
-    }
-    return low;
+  /** The index of the last ledger whose number is up to `limit`; 0 when there is none. Both numbers rise. */
+  #lastLedgerUpTo(number: 'id' | 'first', limit: number): number {
+    return Math.max(0, firstIndex(this.#ledgers.length, (i) => (this.#ledgers[i]?.[number] ?? Infinity) > limit) - 1);
   }
 }

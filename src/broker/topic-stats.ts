@@ -1,4 +1,5 @@
 // What the broker tells about a topic: backlog, permits, counts. Used by tests and operators.
+import type { AccessMode } from '../core/access-mode.js';
 import type { SubscriptionType } from '../core/subscription-spec.js';
 import type { BrokerTopic } from './broker-topic.js';
 import type { TopicSubscription } from './topic-subscription.js';
@@ -15,6 +16,10 @@ export interface ConsumerStats {
   readonly active: boolean;
   /** Messages sent to it since it connected. */
   readonly delivered: number;
+  /** Messages that it asked back since it connected, each time anew. */
+  readonly redelivered: number;
+  /** Messages per second that it asked back in the last full minute, as Pulsar's msgRateRedeliver. */
+  readonly redeliveryRate: number;
 }
 
 export interface SubscriptionStats {
@@ -31,11 +36,18 @@ export interface SubscriptionStats {
   readonly delayed: number;
   /** Redelivery requests counted for entries that are still unacknowledged. */
   readonly redeliveries: number;
+  /** Messages per second that its consumers asked back in the last full minute, as Pulsar's msgRateRedeliver. */
+  readonly redeliveryRate: number;
   /** True when too much is unacknowledged and no new entries are read. */
   readonly blocked: boolean;
   /** Key hashes whose old owner still holds entries (Key_Shared). */
   readonly drainingHashes: number;
   readonly consumers: readonly ConsumerStats[];
+}
+
+export interface ProducerStats {
+  readonly name: string;
+  readonly accessMode: AccessMode;
 }
 
 export interface TopicStats {
@@ -48,28 +60,43 @@ export interface TopicStats {
   /** Entries that are kept, acknowledged or not. */
   readonly entries: number;
   readonly subscriptions: ReadonlyMap<string, SubscriptionStats>;
+  /** Of each partition those that may publish. */
+  readonly producers: readonly ProducerStats[];
+  /** Producers in line for exclusive access. */
+  readonly waitingProducers: number;
+  /** Whether it, or each of its partitions, takes no more messages. */
+  readonly terminated: boolean;
 }
 
-export function topicStats(name: string, partitions: number, topics: readonly BrokerTopic[]): TopicStats {
+export function topicStats(
+  name: string,
+  partitions: number,
+  topics: readonly BrokerTopic[],
+  nowMs: number,
+): TopicStats {
   const subscriptions = new Map<string, SubscriptionStats>();
   for (const topic of topics) {
     for (const subscription of topic.subscriptions.values()) {
-      const own = subscriptionStats(subscription);
+      const own = subscriptionStats(subscription, nowMs);
       const known = subscriptions.get(own.name);
       subscriptions.set(own.name, known === undefined ? own : sum(known, own));
     }
   }
+  const stored = topics.filter(({ isVolatile }) => !isVolatile);
   return {
     topic: name,
     partitions,
     messagesIn: topics.reduce((total, topic) => total + topic.messagesIn, 0),
-    ledgers: topics.reduce((total, topic) => total + topic.log.ledgerCount, 0),
-    entries: topics.reduce((total, topic) => total + topic.log.end - topic.log.first, 0),
+    ledgers: stored.reduce((total, topic) => total + topic.log.ledgerCount, 0),
+    entries: stored.reduce((total, topic) => total + topic.log.end - topic.log.first, 0),
     subscriptions,
+    producers: topics.flatMap(({ producers }) => producers.live.map(({ name, accessMode }) => ({ name, accessMode }))),
+    waitingProducers: topics.reduce((total, topic) => total + topic.producers.waiting, 0),
+    terminated: topics.every(({ isTerminated }) => isTerminated),
   };
 }
 
-function subscriptionStats(subscription: TopicSubscription): SubscriptionStats {
+function subscriptionStats(subscription: TopicSubscription, nowMs: number): SubscriptionStats {
   const consumers = subscription.consumers.map((consumer) => ({
     name: consumer.name,
     permits: consumer.permits,
@@ -77,6 +104,8 @@ function subscriptionStats(subscription: TopicSubscription): SubscriptionStats {
     blocked: consumer.blocked,
     active: subscription.isActive(consumer),
     delivered: consumer.delivered,
+    redelivered: consumer.redeliveries.total,
+    redeliveryRate: consumer.redeliveries.perSecond(nowMs),
   }));
   const none = { replay: 0, delayed: 0, redeliveries: 0, blocked: false, drainingHashes: 0 };
   return {
@@ -84,6 +113,7 @@ function subscriptionStats(subscription: TopicSubscription): SubscriptionStats {
     type: subscription.type,
     backlog: subscription.backlog,
     unacked: consumers.reduce((total, consumer) => total + consumer.unacked, 0),
+    redeliveryRate: consumers.reduce((total, consumer) => total + consumer.redeliveryRate, 0),
     ...(subscription.dispatcherStats ?? none),
     consumers,
   };
@@ -98,6 +128,7 @@ function sum(a: SubscriptionStats, b: SubscriptionStats): SubscriptionStats {
     replay: a.replay + b.replay,
     delayed: a.delayed + b.delayed,
     redeliveries: a.redeliveries + b.redeliveries,
+    redeliveryRate: a.redeliveryRate + b.redeliveryRate,
     blocked: a.blocked || b.blocked,
     drainingHashes: a.drainingHashes + b.drainingHashes,
     consumers: [...a.consumers, ...b.consumers],

@@ -7,7 +7,9 @@ import type { BrokerConsumer } from './broker-consumer.js';
 import type { ResolvedBrokerOptions } from './broker-options.js';
 import type { BrokerStore, Stored } from './broker-store.js';
 import { Cursor } from './cursor.js';
-import type { Dispatcher, DispatcherStats } from './dispatcher.js';
+import type { DispatchContext, Dispatcher, DispatcherStats } from './dispatcher.js';
+import type { KeySharedSettings } from './key-selector.js';
+import { keySelectorFor, keySharedConflict } from './key-selector.js';
 import { KeySharedDispatcher } from './key-shared-dispatcher.js';
 import { SharedDispatcher } from './shared-dispatcher.js';
 import { SingleActiveDispatcher } from './single-active-dispatcher.js';
@@ -30,6 +32,8 @@ export interface TopicFacts {
   readonly options: ResolvedBrokerOptions;
   readonly store: BrokerStore;
   readonly turn: Turn;
+  /** Non-persistent: nothing is kept, and what nobody can take at once is gone. */
+  readonly isVolatile: boolean;
   /** A mark-delete position moved past a ledger: it may be trimmed. */
   readonly passed: () => void;
 }
@@ -45,6 +49,10 @@ export class TopicSubscription {
   readonly cursor: Cursor;
   readonly #topic: TopicFacts;
   #dispatcher: Dispatcher | undefined;
+  /** Of a topic that keeps nothing: runs behind the dispatcher, in each turn of the broker in which that runs. */
+  readonly #dropper = { dispatch: () => this.#dropAll() };
+  /** Its topic takes no more messages. */
+  #terminated = false;
 
   constructor(name: string, topic: TopicFacts, markDelete: number) {
     this.name = name;
@@ -75,9 +83,13 @@ export class TopicSubscription {
 
   /** @throws TransportError CONSUMER_BUSY when the type or an exclusive consumer forbids it. */
   connect(type: SubscriptionType, consumer: BrokerConsumer): void {
-    this.#checkCompatible(type);
-    if (this.#dispatcher?.type !== type) this.#dispatcher = this.#newDispatcher(type);
-    this.#dispatcher.add(consumer);
+    this.#checkCompatible(type, consumer);
+    // A type, and on Key_Shared a mode, is that of the consumers: without any the next one decides (S-05).
+    const known = this.consumers.length === 0 && type === 'key-shared' ? undefined : this.#dispatcher;
+    const dispatcher = known?.type === type ? known : this.#newDispatcher(type, consumer.keyShared);
+    dispatcher.add(consumer);
+    this.#dispatcher = dispatcher;
+    if (this.#terminated) this.#tellEnd();
   }
 
   disconnect(consumer: BrokerConsumer): void {
@@ -90,16 +102,27 @@ export class TopicSubscription {
    * not even that is: Pulsar 4.0.7 does not read back single indexes that it kept with the cursor's metadata (A-11).
    */
   unload(): void {
-    const disconnected = [...this.consumers];
-    for (const consumer of disconnected) this.disconnect(consumer);
+    const disconnected = this.#dispatcher?.removeAll() ?? [];
     this.#dispatcher = undefined;
     this.cursor.forgetParts();
     this.#tellDisconnected(disconnected);
   }
 
+  /** Its topic takes no more messages: consumers hear of the end once all is acknowledged (G-13). */
+  topicTerminated(): void {
+    this.#terminated = true;
+    this.#tellEnd();
+  }
+
+  /** Everything up to `position` counts as acknowledged, whoever holds it (S-29). */
+  expireUpTo(position: number): void {
+    void this.#acknowledgeEntriesUpTo(position);
+  }
+
   /** New entries came, or permits. */
   wake(): void {
-    if (this.consumers.length > 0 && this.#dispatcher !== undefined) this.#topic.turn.schedule(this.#dispatcher);
+    if (this.consumers.length > 0 && this.#dispatcher !== undefined) this.#schedule(this.#dispatcher);
+    else if (this.#topic.isVolatile) this.#dropAll();
   }
 
   redeliver(consumer: BrokerConsumer, positions: Iterable<number>): void {
@@ -138,8 +161,7 @@ export class TopicSubscription {
   /** Disconnects consumers and starts over at this message: the broker sends it first (S-28). */
   seek({ position, batchIndex }: MessagePlace): void {
     const { log } = this.#topic;
-    const disconnected = this.#dispatcher?.disconnectedBySeek ?? [];
-    for (const consumer of disconnected) this.disconnect(consumer);
+    const disconnected = this.#dispatcher?.removeForSeek() ?? [];
     this.cursor.reset(Math.min(Math.max(position, log.first), log.end) - 1);
     const batchSize = log.entryAt(position)?.batchSize ?? 0;
     // The messages of the batch before it count as acknowledged.
@@ -152,12 +174,16 @@ export class TopicSubscription {
   }
 
   #tellDisconnected(consumers: readonly BrokerConsumer[]): void {
-    for (const consumer of consumers) this.#topic.turn.later(() => consumer.sink.disconnected());
+    for (const consumer of consumers) {
+      consumer.connected = false;
+      this.#topic.turn.later(() => consumer.sink.disconnected());
+    }
   }
 
   #acknowledgeEntriesUpTo(position: number): Stored {
+    const from = this.cursor.markDelete + 1;
     if (!this.cursor.acknowledgeUpTo(position)) return undefined;
-    this.#dispatcher?.acknowledgedUpTo(position);
+    this.#dispatcher?.acknowledgedUpTo(from, position);
     const stored = this.#record(position, -1, true);
     this.#trim();
     return stored;
@@ -172,11 +198,17 @@ export class TopicSubscription {
     return store.acknowledge({ topic, subscription: this.name, ledgerId, entryId, batchIndex, cumulative });
   }
 
-  #trim(): void {
-    if (this.cursor.markDelete + 1 >= this.#topic.log.oldestLedgerEnd) this.#topic.passed();
+  #tellEnd(): void {
+    if (this.backlog > 0) return;
+    for (const consumer of this.consumers) this.#topic.turn.later(() => consumer.sink.endOfTopic?.());
   }
 
-  #checkCompatible(type: SubscriptionType): void {
+  #trim(): void {
+    if (this.#terminated) this.#tellEnd();
+    if (this.cursor.place >= this.#topic.log.oldestLedgerEnd) this.#topic.passed();
+  }
+
+  #checkCompatible(type: SubscriptionType, { keyShared }: BrokerConsumer): void {
     const current = this.#dispatcher;
     if (current === undefined || current.consumers.length === 0) return;
     if (current.type !== type) {
@@ -186,37 +218,59 @@ export class TopicSubscription {
       );
     }
     if (type === 'exclusive') throw busy('Exclusive consumer is already connected');
+    const problem = keySharedConflict(current.consumers[0]?.keyShared, keyShared);
+    if (problem !== undefined) throw busy(problem);
   }
 
-  #newDispatcher(type: SubscriptionType): Dispatcher {
-    const { name: topic, log, clock, options, turn } = this.#topic;
+  #newDispatcher(type: SubscriptionType, keyShared: KeySharedSettings | undefined): Dispatcher {
+    const { name: topic, log, clock, options, turn, isVolatile } = this.#topic;
     const context = {
       topic,
       log,
       clock,
       options,
       cursor: this.cursor,
-      schedule: () => turn.schedule(dispatcher),
+      honoursDelays: !isVolatile,
+      schedule: () => this.#schedule(dispatcher),
       later: (report: () => void) => turn.later(report),
       skip: (position: number) => void this.cursor.acknowledge(position),
     };
-    const dispatcher = dispatcherFor(type, context);
+    const dispatcher = dispatcherFor(type, context, keyShared);
     return dispatcher;
+  }
+
+  #schedule(dispatcher: Dispatcher): void {
+    const { turn, isVolatile } = this.#topic;
+    turn.schedule(dispatcher);
+    if (isVolatile) turn.schedule(this.#dropper);
+  }
+
+  /** What was sent is not waited for, and what was not is gone. */
+  #dropAll(): void {
+    void this.#acknowledgeEntriesUpTo(this.#topic.log.end - 1);
   }
 }
 
 /** Undefined when all are stored already. */
 export function allStored(all: readonly Stored[]): Stored {
+  if (all.length === 0) return undefined;
   const open = all.filter((stored) => stored !== undefined);
   return open.length === 0 ? undefined : Promise.all(open).then(() => undefined);
 }
 
-function dispatcherFor(type: SubscriptionType, context: ConstructorParameters<typeof SharedDispatcher>[0]): Dispatcher {
+function dispatcherFor(
+  type: SubscriptionType,
+  context: DispatchContext,
+  keyShared: KeySharedSettings | undefined,
+): Dispatcher {
   switch (type) {
     case 'shared':
       return new SharedDispatcher(context);
-    case 'key-shared':
-      return new KeySharedDispatcher(context);
+    case 'key-shared': {
+      const isSticky = keyShared?.stickyRanges !== undefined;
+      const selector = keySelectorFor<BrokerConsumer>(isSticky, context.options.keySharedConsistentHashing);
+      return new KeySharedDispatcher(context, selector, keyShared?.allowOutOfOrder !== true);
+    }
     case 'exclusive':
     case 'failover':
       return new SingleActiveDispatcher(type, context);

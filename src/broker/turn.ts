@@ -4,10 +4,15 @@ import type { Dispatcher } from './dispatcher.js';
 
 export class Turn {
   #dispatchers = new Set<Pick<Dispatcher, 'dispatch'>>();
+  /** Most calls ask for what the one before asked for. */
+  #last: Pick<Dispatcher, 'dispatch'> | undefined;
   #reports: (() => void)[] = [];
   #scheduled = false;
+  readonly #run = (): void => this.#runAll();
 
   schedule(dispatcher: Pick<Dispatcher, 'dispatch'>): void {
+    if (dispatcher === this.#last) return;
+    this.#last = dispatcher;
     this.#dispatchers.add(dispatcher);
     this.#ask();
   }
@@ -20,13 +25,14 @@ export class Turn {
   #ask(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    queueMicrotask(() => this.#run());
+    queueMicrotask(this.#run);
   }
 
-  #run(): void {
+  #runAll(): void {
     const dispatchers = this.#dispatchers;
     const reports = this.#reports;
     this.#dispatchers = new Set();
+    this.#last = undefined;
     this.#reports = [];
     this.#scheduled = false;
     for (const report of reports) report();

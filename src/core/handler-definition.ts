@@ -14,8 +14,16 @@ import type { DeadLetterChoice } from './settlement.js';
 import type { InitialPosition, Ordering, SubscriptionType } from './subscription-spec.js';
 import type { Topic } from './topic.js';
 
-/** A topic, several topics, a topic name, or all topics whose full name matches a pattern. */
+/**
+ * A topic, several topics, a topic name, or all topics of one namespace that a pattern means, those that come later too:
+ * `/orders-.+/` in the runtime's own namespace, `/acme\/prod\/orders-.+/` in another one. The whole local name has to match.
+ * The retry and dead letter topics of the handler's own subscription are never meant.
+ */
 export type Source = Topic<never> | readonly Topic<never>[] | string | { readonly pattern: RegExp };
+
+export function patternOf(source: Source): RegExp | undefined {
+  return typeof source === 'object' && 'pattern' in source ? source.pattern : undefined;
+}
 
 /**
  * What a handler of this source gets. A name or a pattern says nothing about payloads: see the option `payload`. `ByCodec` is

@@ -17,8 +17,13 @@ export type Ordering = 'none' | 'key' | 'partition';
 export type InitialPosition = 'earliest' | 'latest';
 
 export interface SubscriptionSpec {
-  /** Full topic names, at least one. A partitioned topic is named without its partitions. */
+  /** Full topic names, at least one; none with `pattern`. A partitioned topic is named without its partitions. */
   readonly topics: readonly string[];
+  /**
+   * In place of names, where the transport has `pattern-subscriptions`: all topics of one namespace that it means, those
+   * that come later too (S-42). It names its namespace: see `topicPattern`. @default none
+   */
+  readonly pattern?: RegExp | undefined;
   readonly subscription: string;
   readonly type: SubscriptionType;
   readonly initialPosition: InitialPosition;
@@ -26,6 +31,11 @@ export interface SubscriptionSpec {
   readonly prefetch: number;
   /** Shown by the broker; unique per process. */
   readonly consumerName: string;
+}
+
+/** What it takes from, in words: for logs and errors. */
+export function sourceText({ topics, pattern }: Pick<SubscriptionSpec, 'topics' | 'pattern'>): string {
+  return pattern === undefined ? topics.join(', ') : `pattern ${String(pattern)}`;
 }
 
 /** Types on which one message can be asked back alone; on the others a request resends everything (N-31). */
@@ -38,7 +48,7 @@ export function checkSubscriptionFields(
   spec: { readonly [K in keyof SubscriptionSpec]: unknown },
   check: OptionChecker,
 ): void {
-  const { topics, prefetch } = spec;
+  const { topics, pattern, prefetch } = spec;
   check.required(spec, {
     topics: 'a list of at least one topic name',
     subscription: 'the name of a subscription',
@@ -47,7 +57,10 @@ export function checkSubscriptionFields(
     initialPosition: 'earliest or latest',
     prefetch: 'a whole number of 0 or more',
   });
-  if (topics !== undefined && (!Array.isArray(topics) || topics.length === 0)) {
+  if (pattern !== undefined) {
+    if (!(pattern instanceof RegExp)) check.problem(`"pattern" must be a RegExp, got ${describeValue(pattern)}`);
+    if (!Array.isArray(topics) || topics.length > 0) check.problem('"topics" must be an empty list beside "pattern"');
+  } else if (topics !== undefined && (!Array.isArray(topics) || topics.length === 0)) {
     check.problem(`"topics" must be a list of at least one topic name, got ${describeValue(topics)}`);
   }
   check.nonEmptyString('subscription', spec.subscription);

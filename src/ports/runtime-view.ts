@@ -12,7 +12,7 @@ export type PauseReason = 'operator' | 'outage' | 'held-full' | 'lane-full' | 'a
 export interface SubscriptionHealth {
   readonly handler: string;
   readonly subscription: string;
-  /** Full names. */
+  /** Full names; of a pattern, the topics that it is connected to now. */
   readonly topics: readonly string[];
   /** `degraded`: it works on, but something needs a person; see `reason` and `pausedBy`. */
   readonly state: 'running' | 'paused' | 'degraded' | 'draining';

@@ -36,6 +36,8 @@ export interface DeliveryFacts {
   readonly subscription: string;
   /** Full name of the topic the message came from first, without a partition. */
   readonly topic: string;
+  /** What stands for the topics of a handler that takes them by pattern; absent where it names them. */
+  readonly topicTemplate?: string | undefined;
   /** Where this copy arrived: the topic with its partition, which may be a retry letter topic. */
   readonly id: MessageId;
   readonly key: MessageKey | undefined;

@@ -1,24 +1,73 @@
-// A publisher on the embedded broker. The receipt comes when the broker's store has the message.
+// A publisher on the embedded broker: a producer for each partition, and the choice of the partition. The receipt comes when
+// the broker's store has the message.
 import { PulseworkError, TransportError, describeValue } from '../../core/errors.js';
 import type { EncodedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
+import type { Timer } from '../../ports/clock.js';
 import type { Publisher } from '../../ports/transport.js';
+import type { AccessMode } from '../../broker/broker-requests.js';
 import type { EmbeddedBroker } from '../../broker/embedded-broker.js';
+import type { ProducerHandle } from '../../broker/producer-handle.js';
+import { partitionFor } from '../../broker/routing.js';
+import { checkMessage } from '../../broker/stored-message.js';
+import { NamedTopics } from './topic-source.js';
+
+/** Between two attempts to get a new partition that somebody has for himself. */
+const GROW_AGAIN_MS = 1_000;
+
+export interface EmbeddedPublisherParts {
+  readonly broker: EmbeddedBroker;
+  /** Full name. */
+  readonly topic: string;
+  readonly producerName: string | undefined;
+  readonly accessMode: AccessMode;
+  /** Called once at close. */
+  readonly forget: () => void;
+}
 
 export class EmbeddedPublisher implements Publisher {
   readonly topic: string;
-  readonly #broker: EmbeddedBroker;
-  readonly #producerName: string;
-  readonly #forget: () => void;
+  readonly #parts: EmbeddedPublisherParts;
+  readonly #source: NamedTopics;
+  /** By number of the partition; grows with the topic. */
+  readonly #producers: ProducerHandle[] = [];
   #lastSequenceId = -1;
+  /** Counts messages without a key: they go to the partitions in turn. */
+  #turn = 0;
+  /** Of a new partition, perhaps in line for it. */
+  #joining: ProducerHandle | undefined;
+  #growAgain: Timer | undefined;
   #closed = false;
 
-  /** @param topic full name. @param forget is called once at close. */
-  constructor(broker: EmbeddedBroker, topic: string, forget: () => void) {
-    this.topic = topic;
-    this.#broker = broker;
-    this.#producerName = broker.newProducerName();
-    this.#forget = forget;
+  constructor(parts: EmbeddedPublisherParts) {
+    this.topic = parts.topic;
+    this.#parts = parts;
+    this.#source = new NamedTopics(parts.broker, [parts.topic]);
+  }
+
+  /**
+   * With `wait-for-exclusive` it resolves once it has all partitions for itself; they are taken one after the other, so that
+   * of two that wait none keeps what the other waits for.
+   * @throws TransportError PRODUCER_BUSY, PRODUCER_FENCED, TOPIC_TERMINATED; ALREADY_CLOSED when it is closed while it waits.
+   */
+  async open(): Promise<void> {
+    try {
+      for (const topic of this.#source.topics()) await this.#take(topic);
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+    this.#source.follow(() => void this.#grow());
+  }
+
+  /** What the broker knows it by; of a partitioned topic, on its first partition. */
+  get producerName(): string {
+    return this.#producers[0]?.producerName ?? '';
+  }
+
+  /** Full names of the topics it publishes to: the topic itself, or its partitions. */
+  topics(): readonly string[] {
+    return this.#producers.map(({ topic }) => topic);
   }
 
   nextSequenceId(): number {
@@ -26,20 +75,90 @@ export class EmbeddedPublisher implements Publisher {
     return this.#lastSequenceId;
   }
 
-  async publish(message: EncodedMessage, sequenceId: number): Promise<MessageId> {
-    if (this.#closed) {
-      throw new TransportError('ALREADY_CLOSED', `publisher of "${this.topic}" is closed`, { retriable: false });
-    }
-    if (!Number.isSafeInteger(sequenceId) || sequenceId < 0) {
-      const rule = `sequence id must be a whole number of 0 or more, got ${describeValue(sequenceId)}`;
-      throw new PulseworkError('CONFIGURATION_INVALID', rule);
-    }
-    return this.#broker.publish(this.topic, message, { producerName: this.#producerName, sequenceId });
+  /** Not an async function: a promise around the producer's would cost as much as publishing. */
+  publish(message: EncodedMessage, sequenceId: number): Promise<MessageId> {
+    const wrong = this.#whatIsWrong(sequenceId);
+    if (wrong !== undefined) return Promise.reject(wrong);
+    const [only] = this.#producers;
+    if (only !== undefined && this.#producers.length === 1 && only.isAttached) return only.publish(message, sequenceId);
+    return this.#publishRouted(message, sequenceId);
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.#forget();
+    this.#source.close();
+    this.#growAgain?.cancel();
+    this.#joining?.close();
+    for (const producer of this.#producers) producer.close();
+    this.#parts.forget();
+  }
+
+  async #publishRouted(message: EncodedMessage, sequenceId: number): Promise<MessageId> {
+    checkMessage(message);
+    const index = this.#producers.length > 1 ? partitionFor(message, this.#producers.length, this.#turn) : 0;
+    if (message.key === undefined) this.#turn += 1;
+    const producer = this.#producers[index] as ProducerHandle;
+    return (producer.isDisconnected ? await this.#admitted(index) : producer).publish(message, sequenceId);
+  }
+
+  #connect(topic: string, producerName: string | undefined): ProducerHandle {
+    const { broker, accessMode } = this.#parts;
+    return broker.producer({ topic, producerName, accessMode }, () => this.#comeAgain(topic));
+  }
+
+  /** At once, as Pulsar's clients do: the topic, and the place on it, are not left to others. */
+  #comeAgain(topic: string): void {
+    const index = this.#producers.findIndex((producer) => producer.topic === topic);
+    if (this.#closed || this.#producers[index]?.isDisconnected !== true) return;
+    this.#admitted(index).catch(() => {
+      // Its next publish tries again, and tells.
+    });
+  }
+
+  /** The producer once it may publish: one that the broker closed comes again, unless it was shut out. @throws TransportError */
+  async #admitted(index: number): Promise<ProducerHandle> {
+    for (;;) {
+      const producer = this.#producers[index] as ProducerHandle;
+      try {
+        await producer.admitted();
+        return producer;
+      } catch (error) {
+        if (!producer.isDisconnected) throw error;
+      }
+      const { topic, producerName } = producer;
+      if (this.#producers[index] === producer) this.#producers[index] = this.#connect(topic, producerName);
+    }
+  }
+
+  async #take(topic: string): Promise<void> {
+    const index = this.#producers.push(this.#connect(topic, this.#parts.producerName)) - 1;
+    const { lastSequenceId } = await this.#admitted(index);
+    this.#lastSequenceId = Math.max(this.#lastSequenceId, lastSequenceId);
+  }
+
+  /** Until new partitions can be had, keys go by those that there are. */
+  async #grow(): Promise<void> {
+    try {
+      for (const topic of this.#source.topics().slice(this.#producers.length)) {
+        const producer = this.#connect(topic, this.#parts.producerName);
+        this.#joining = producer;
+        await producer.admitted();
+        this.#producers.push(producer);
+      }
+    } catch {
+      if (this.#closed) return;
+      const { clock } = this.#parts.broker;
+      this.#growAgain = clock.setTimer(GROW_AGAIN_MS, () => void this.#grow());
+    }
+  }
+
+  #whatIsWrong(sequenceId: number): Error | undefined {
+    if (this.#closed) {
+      return new TransportError('ALREADY_CLOSED', `publisher of "${this.topic}" is closed`, { retriable: false });
+    }
+    if (Number.isSafeInteger(sequenceId) && sequenceId >= 0) return undefined;
+    const rule = `sequence id must be a whole number of 0 or more, got ${describeValue(sequenceId)}`;
+    return new PulseworkError('CONFIGURATION_INVALID', rule);
   }
 }

@@ -4,41 +4,47 @@ import { PulseworkError, TransportError, describeValue } from '../../core/errors
 import type { ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
 import { ReceiveQueue } from '../../core/receive-queue.js';
-import type { SubscriptionSpec } from '../../core/subscription-spec.js';
+import type { InitialPosition, SubscriptionSpec } from '../../core/subscription-spec.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
+import { withoutPartition } from '../../core/topic-name.js';
 import type { SeekTarget } from '../../core/topic-parts.js';
 import { groupedByPart, notOfSubscription, partOf, seeksMessage } from '../../core/topic-parts.js';
-import type { Timer } from '../../ports/clock.js';
 import type { Subscription, SubscriptionState } from '../../ports/transport.js';
 import type { EmbeddedBroker } from '../../broker/embedded-broker.js';
-import { TopicLink } from './topic-link.js';
+import { TopicAttachment } from './topic-attachment.js';
+import type { TopicSource } from './topic-source.js';
 
-/** Between two attempts to connect again after the broker closed the consumers (seek) and someone else came first. */
-const RECONNECT_DELAY_MS = 1_000;
+export interface EmbeddedSubscriptionParts {
+  readonly broker: EmbeddedBroker;
+  readonly spec: SubscriptionSpec;
+  readonly source: TopicSource;
+  /** Called once at close. */
+  readonly forget: () => void;
+}
 
 export class EmbeddedSubscription implements Subscription {
-  readonly #broker: EmbeddedBroker;
+  readonly #parts: EmbeddedSubscriptionParts;
   readonly #spec: SubscriptionSpec;
-  readonly #forget: () => void;
   readonly #queue = new ReceiveQueue();
-  /** By full topic name, partitions one by one; empty while not connected. */
-  #links = new Map<string, TopicLink>();
-  /** Messages that may lie here per topic; at least 1 unless `prefetch` is 0. */
-  #share = 0;
-  #connection = 0;
   /** By full topic name, partitions one by one. */
-  readonly #states = new Map<string, SubscriptionState['state']>();
+  readonly #attachments = new Map<string, TopicAttachment>();
   #report: (state: SubscriptionState) => void = () => undefined;
-  #reconnect: Timer | undefined;
   #paused = false;
   #closed = false;
 
-  /** Connects at once. @throws TransportError CONSUMER_BUSY, TOPIC_NOT_FOUND. @param forget is called once at close. */
-  constructor(broker: EmbeddedBroker, spec: SubscriptionSpec, forget: () => void) {
-    this.#broker = broker;
-    this.#spec = spec;
-    this.#forget = forget;
-    this.#connect();
+  /** Connects at once, to all topics or none. @throws TransportError CONSUMER_BUSY, TOPIC_NOT_FOUND. */
+  constructor(parts: EmbeddedSubscriptionParts) {
+    this.#parts = parts;
+    this.#spec = parts.spec;
+    const { source, spec } = parts;
+    try {
+      for (const topic of source.topics()) this.#attach(topic, spec.initialPosition).connect();
+    } catch (error) {
+      for (const attachment of this.#attachments.values()) attachment.close();
+      throw error;
+    }
+    source.follow(() => this.#follow());
+    for (const attachment of this.#attachments.values()) attachment.report();
   }
 
   async receive(signal: AbortSignal): Promise<ReceivedMessage | undefined> {
@@ -49,40 +55,51 @@ export class EmbeddedSubscription implements Subscription {
       return message;
     }
     const next = this.#queue.wait(signal);
-    this.#grantAll();
+    // Else whoever took a message has granted the next one already, and there may be a thousand topics.
+    if (this.#spec.prefetch === 0) this.#grantAll();
     return next;
   }
 
   async acknowledge(ids: readonly MessageId[]): Promise<void> {
+    const [only] = ids;
+    if (only !== undefined && ids.length === 1) {
+      const stored = this.#attachmentOf(only).connectedLink().handle.acknowledge(ids);
+      if (stored !== undefined) await stored;
+      return;
+    }
     // Sorted by topic first: a foreign id fails the call before anything is acknowledged (G-04).
-    for (const [link, own] of this.#byLink(ids)) {
-      const stored = link.handle.acknowledge(own);
+    const handles = [...this.#byAttachment(ids)].map(([one, own]) => [one.connectedLink().handle, own] as const);
+    for (const [handle, own] of handles) {
+      const stored = handle.acknowledge(own);
       if (stored !== undefined) await stored;
     }
   }
 
   async acknowledgeCumulative(id: MessageId): Promise<void> {
-    const stored = this.#linkOf(id).handle.acknowledgeCumulative(id);
+    const stored = this.#attachmentOf(id).connectedLink().handle.acknowledgeCumulative(id);
     if (stored !== undefined) await stored;
   }
 
   async redeliver(ids: readonly MessageId[]): Promise<void> {
-    const byLink = this.#byLink(ids);
+    const byAttachment = this.#byAttachment(ids);
     if (ids.length === 0) return;
+    const concerned = redeliversSingly(this.#spec.type) ? byAttachment.keys() : this.#attachments.values();
+    // All or none: what was asked for before the topic that fails would be asked for, and counted, twice.
+    for (const attachment of concerned) attachment.connectedLink();
     if (redeliversSingly(this.#spec.type)) {
-      for (const [link, own] of byLink) this.#redeliverSingly(link, own);
+      for (const [attachment, own] of byAttachment) this.#redeliverSingly(attachment, own);
     } else {
       this.#dropQueued(() => true);
-      for (const link of this.#links.values()) link.handle.redeliverAll();
+      for (const attachment of this.#attachments.values()) attachment.connectedLink().handle.redeliverAll();
     }
     this.#grantAll();
   }
 
   backlog(): number {
-    const stats = [...this.#links.keys()].map((topic) =>
-      this.#broker.stats(topic).subscriptions.get(this.#spec.subscription),
-    );
-    return stats.reduce((sum, subscription) => sum + (subscription?.backlog ?? 0), 0);
+    const { broker } = this.#parts;
+    const topics = [...this.#attachments.keys()].filter((topic) => broker.hasTopic(topic));
+    const own = topics.map((topic) => broker.stats(topic).subscriptions.get(this.#spec.subscription));
+    return own.reduce((sum, subscription) => sum + (subscription?.backlog ?? 0), 0);
   }
 
   pause(): void {
@@ -95,9 +112,21 @@ export class EmbeddedSubscription implements Subscription {
   }
 
   async seek(to: SeekTarget): Promise<void> {
-    const links = this.#linksToSeek(to);
-    for (const link of links) link.handle.seek(to);
-    this.#connectAgain();
+    this.#checkOpen();
+    const attachments = seeksMessage(to) ? [this.#attachmentOf(to)] : [...this.#attachments.values()];
+    const handles = attachments.map((attachment) => attachment.connectedLink().handle);
+    for (const handle of handles) handle.seek(to);
+    for (const attachment of attachments) attachment.connectAgain();
+  }
+
+  /** Full names of the topics that are read now, partitions one by one. */
+  topics(): readonly string[] {
+    return [...this.#attachments.keys()];
+  }
+
+  /** Whether all topics were terminated and everything on them is acknowledged: no message will come any more. */
+  hasReachedEnd(): boolean {
+    return this.#attachments.size > 0 && [...this.#attachments.values()].every(({ hasReachedEnd }) => hasReachedEnd);
   }
 
   onState(report: (state: SubscriptionState) => void): void {
@@ -105,68 +134,55 @@ export class EmbeddedSubscription implements Subscription {
       throw new PulseworkError('CONFIGURATION_INVALID', `onState needs a function, got ${describeValue(report)}`);
     }
     this.#report = report;
-    for (const [topic, state] of this.#states) report({ topic, connection: this.#connection, state });
+    for (const { state } of this.#attachments.values()) if (state.connection > 0) report(state);
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.#reconnect?.cancel();
-    this.#disconnect();
+    this.#parts.source.close();
+    for (const attachment of this.#attachments.values()) attachment.close();
+    this.#queue.remove(() => true);
     this.#queue.answer(undefined);
-    this.#forget();
+    this.#parts.forget();
   }
 
-  /** All topics or none. */
-  #connect(): void {
-    const topics = [...new Set(this.#spec.topics.flatMap((topic) => this.#broker.partitionsOf(topic)))];
-    const { prefetch, subscription, type, initialPosition, consumerName } = this.#spec;
-    const links = new Map<string, TopicLink>();
-    const owner = {
-      arrived: (link: TopicLink, messages: readonly ReceivedMessage[]) => this.#arrived(link, messages),
-      activeChanged: (link: TopicLink) => this.#changeState(link.topic, link.active === true ? 'active' : 'standby'),
-      disconnected: (link: TopicLink) => {
-        if (this.#links.get(link.topic) === link) this.#connectAgain();
-      },
-    };
-    try {
-      for (const topic of topics) {
-        const link = new TopicLink(topic, this.#connection + 1, owner);
-        link.connected(this.#broker.subscribe({ topic, subscription, type, initialPosition, consumerName }, link));
-        links.set(topic, link);
-      }
-    } catch (error) {
-      for (const link of links.values()) link.handle.close();
-      throw error;
+  #attach(topic: string, initialPosition: InitialPosition): TopicAttachment {
+    const { subscription, type, consumerName } = this.#spec;
+    const request = { topic, subscription, type, initialPosition, consumerName };
+    const attachment = new TopicAttachment(this.#parts.broker, request, {
+      arrived: (_from, messages) => this.#arrived(messages),
+      lost: ({ topic: lost }) => void this.#queue.remove(({ id }) => id.topic === lost),
+      connected: (connected) => this.#grant(connected),
+      stateChanged: (state) => this.#tell(state),
+      wants: (wanted) => this.#parts.source.wants(wanted),
+    });
+    this.#attachments.set(topic, attachment);
+    return attachment;
+  }
+
+  /** Topics came or went. */
+  #follow(): void {
+    const topics = new Set(this.#parts.source.topics());
+    const read = new Set([...this.#attachments.keys()].map(withoutPartition));
+    for (const [topic, attachment] of this.#attachments) if (!topics.has(topic)) this.#leave(attachment);
+    for (const topic of topics) {
+      if (this.#attachments.has(topic)) continue;
+      // What a new partition holds already came after those that are read: from its start, whatever the first position was.
+      const isNewPartition = read.has(withoutPartition(topic)) && withoutPartition(topic) !== topic;
+      this.#attach(topic, isNewPartition ? 'earliest' : this.#spec.initialPosition).connectAgain();
     }
-    this.#links = links;
-    this.#share = prefetch === 0 ? 0 : Math.max(1, Math.floor(prefetch / links.size));
-    this.#connection += 1;
-    for (const topic of topics) this.#changeState(topic, 'connected');
     this.#grantAll();
   }
 
-  #disconnect(): void {
-    for (const link of this.#links.values()) link.handle.close();
-    this.#links = new Map();
-    this.#queue.remove(() => true);
+  #leave(attachment: TopicAttachment): void {
+    this.#attachments.delete(attachment.topic);
+    attachment.close();
+    this.#queue.remove(({ id }) => id.topic === attachment.topic);
+    this.#tell({ ...attachment.state, state: 'lost' });
   }
 
-  /** All topics together: one connection number must say of every message whether it is still held here. */
-  #connectAgain(): void {
-    if (this.#closed) return;
-    this.#disconnect();
-    for (const topic of this.#states.keys()) this.#changeState(topic, 'lost');
-    try {
-      this.#connect();
-    } catch {
-      // Someone else came first; the state stays `lost` and says so.
-      this.#reconnect = this.#broker.clock.setTimer(RECONNECT_DELAY_MS, () => this.#connectAgain());
-    }
-  }
-
-  #arrived(link: TopicLink, messages: readonly ReceivedMessage[]): void {
-    if (this.#links.get(link.topic) !== link) return;
+  #arrived(messages: readonly ReceivedMessage[]): void {
     for (const message of messages) this.#queue.push(message);
     if (!this.#queue.hasWaiter) return;
     const first = this.#queue.take();
@@ -176,68 +192,63 @@ export class EmbeddedSubscription implements Subscription {
   }
 
   #handedOn(message: ReceivedMessage): void {
-    const link = this.#links.get(message.id.topic);
-    link?.handedOn(1);
-    if (link !== undefined) this.#grant(link);
+    const attachment = this.#attachments.get(message.id.topic);
+    if (attachment === undefined) return;
+    attachment.link?.handedOn(1);
+    this.#grant(attachment);
+  }
+
+  /** Messages that may lie here per topic; at least 1 unless `prefetch` is 0. */
+  get #share(): number {
+    const { prefetch } = this.#spec;
+    return prefetch === 0 ? 0 : Math.max(1, Math.floor(prefetch / this.#attachments.size));
   }
 
   /** With `prefetch` 0 one message per topic is asked for while a `receive` waits, and none otherwise. */
-  #grant(link: TopicLink): void {
+  #grant(attachment: TopicAttachment): void {
     if (this.#paused) return;
-    const target = this.#share === 0 && this.#queue.hasWaiter ? 1 : this.#share;
-    if (target > 0) link.grantUpTo(target);
+    const share = this.#share;
+    const target = share === 0 && this.#queue.hasWaiter ? 1 : share;
+    if (target > 0) attachment.link?.grantUpTo(target);
   }
 
   #grantAll(): void {
-    for (const link of this.#links.values()) this.#grant(link);
+    for (const attachment of this.#attachments.values()) this.#grant(attachment);
   }
 
   /** Copies that lie here would be handed on besides the redelivered ones: drop them first (N-33). */
-  #redeliverSingly(link: TopicLink, ids: readonly MessageId[]): void {
+  #redeliverSingly(attachment: TopicAttachment, ids: readonly MessageId[]): void {
     const entries = new Set(ids.map(entryKey));
-    this.#dropQueued((message) => message.id.topic === link.topic && entries.has(entryKey(message.id)));
-    link.handle.redeliver(ids);
+    this.#dropQueued((message) => message.id.topic === attachment.topic && entries.has(entryKey(message.id)));
+    attachment.connectedLink().handle.redeliver(ids);
   }
 
   #dropQueued(drop: (message: ReceivedMessage) => boolean): void {
     if (this.#queue.length === 0) return;
-    for (const message of this.#queue.remove(drop)) this.#links.get(message.id.topic)?.handedOn(1);
+    for (const { id } of this.#queue.remove(drop)) this.#attachments.get(id.topic)?.link?.handedOn(1);
   }
 
-  #byLink(ids: readonly MessageId[]): Map<TopicLink, MessageId[]> {
-    const byLink = groupedByPart(ids, (id) => this.#linkOf(id));
-    if (ids.length === 0) this.#checkConnected();
-    return byLink;
+  #byAttachment(ids: readonly MessageId[]): Map<TopicAttachment, MessageId[]> {
+    this.#checkOpen();
+    return groupedByPart(ids, (id) => this.#attachmentOf(id));
   }
 
-  #linkOf(id: MessageId): TopicLink {
-    this.#checkConnected();
-    const link = partOf(this.#links, id);
-    if (link === undefined) throw notOfSubscription(this.#spec.subscription, id);
-    return link;
+  #attachmentOf(id: MessageId): TopicAttachment {
+    this.#checkOpen();
+    const attachment = partOf(this.#attachments, id);
+    if (attachment === undefined) throw notOfSubscription(this.#spec.subscription, id);
+    return attachment;
   }
 
-  #linksToSeek(to: SeekTarget): readonly TopicLink[] {
-    this.#checkConnected();
-    return seeksMessage(to) ? [this.#linkOf(to)] : [...this.#links.values()];
+  #checkOpen(): void {
+    if (!this.#closed) return;
+    const text = `subscription "${this.#spec.subscription}" is closed`;
+    throw new TransportError('ALREADY_CLOSED', text, { retriable: false });
   }
 
-  #checkConnected(): void {
-    const { subscription } = this.#spec;
-    if (this.#closed) {
-      throw new TransportError('ALREADY_CLOSED', `subscription "${subscription}" is closed`, { retriable: false });
-    }
-    if (this.#links.size === 0) {
-      const text = `subscription "${subscription}" lost its connection and waits to connect again`;
-      throw new TransportError('CONNECTION_LOST', text, { retriable: true });
-    }
-  }
-
-  #changeState(topic: string, state: SubscriptionState['state']): void {
-    if (this.#states.get(topic) === state && state !== 'connected') return;
-    this.#states.set(topic, state);
+  #tell(state: SubscriptionState): void {
     try {
-      this.#report({ topic, connection: this.#connection, state });
+      this.#report(state);
     } catch (error) {
       // Not the broker's fault: it surfaces as an uncaught error, and the broker goes on.
       queueMicrotask(() => {

@@ -1,16 +1,31 @@
 // The in-process transport: the Transport port on an embedded broker. Several transports may share one broker, as
 // several processes share a Pulsar.
+import type { AccessMode } from '../../core/access-mode.js';
+import { ACCESS_MODES } from '../../core/access-mode.js';
 import { ConfigurationError, TransportError, describeValue } from '../../core/errors.js';
 import { OptionChecker } from '../../core/options.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 import { checkSubscriptionFields } from '../../core/subscription-spec.js';
+import { topicPattern } from '../../core/topic-pattern.js';
 import type { Clock } from '../../ports/clock.js';
-import type { Capability, Publisher, PublisherRequest, Subscription, Transport } from '../../ports/transport.js';
+import type { Capability, PublisherRequest, Transport } from '../../ports/transport.js';
 import { keepAlive } from '../../system/keep-alive.js';
 import { systemClock } from '../../system/system-clock.js';
 import { EmbeddedBroker } from '../../broker/embedded-broker.js';
 import { EmbeddedPublisher } from './embedded-publisher.js';
 import { EmbeddedSubscription } from './embedded-subscription.js';
+import { NamedTopics, PatternTopics } from './topic-source.js';
+import type { TopicSource } from './topic-source.js';
+
+export interface EmbeddedPublisherOptions extends PublisherRequest {
+  /** Unique on the topic. A broker that deduplicates knows a producer by it. @default the broker makes one */
+  readonly producerName?: string | undefined;
+  /**
+   * With `wait-for-exclusive`, `publisher()` resolves when its turn has come, however long that takes; closing the transport
+   * ends the wait. @default 'shared'
+   */
+  readonly accessMode?: AccessMode | undefined;
+}
 
 export interface EmbeddedOptions {
   /** Shared with other transports. @default a broker of its own */
@@ -25,6 +40,7 @@ const CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>([
   'redelivery-count',
   'delayed-delivery',
   'flow-pause',
+  'pattern-subscriptions',
 ]);
 
 /** A transport on an embedded broker in this process. @throws ConfigurationError. */
@@ -64,24 +80,27 @@ export class EmbeddedTransport implements Transport {
     return this.broker.options.maxMessageBytes;
   }
 
-  async subscribe(spec: SubscriptionSpec): Promise<Subscription> {
+  async subscribe(spec: SubscriptionSpec): Promise<EmbeddedSubscription> {
     this.#checkOpen('subscribe');
-    checkSpec(spec);
-    const subscription = new EmbeddedSubscription(this.broker, { ...spec, topics: [...spec.topics] }, () =>
-      this.#open.delete(subscription),
-    );
+    const source = checkedSource(this.broker, spec);
+    const forget = (): void => void this.#open.delete(subscription);
+    const subscription = new EmbeddedSubscription({ broker: this.broker, spec: { ...spec }, source, forget });
     this.#open.add(subscription);
     if (this.broker.clock === systemClock) this.#letProcessEnd ??= keepAlive();
     return subscription;
   }
 
-  async publisher(topic: string, { initialSubscription }: PublisherRequest = {}): Promise<Publisher> {
+  async publisher(topic: string, options: EmbeddedPublisherOptions = {}): Promise<EmbeddedPublisher> {
     this.#checkOpen('publisher');
+    const { initialSubscription, producerName, accessMode = 'shared' } = checkedOptions(options);
     const full = this.broker.fullName(topic);
-    this.broker.partitionsOf(full);
-    if (initialSubscription !== undefined) this.broker.createSubscription(full, initialSubscription);
-    const publisher = new EmbeddedPublisher(this.broker, full, () => this.#open.delete(publisher));
+    const forget = (): void => void this.#open.delete(publisher);
+    const publisher = new EmbeddedPublisher({ broker: this.broker, topic: full, producerName, accessMode, forget });
+    // As on Pulsar: where nothing is kept there is nothing to keep it for.
+    const isStored = full.startsWith('persistent:');
+    if (initialSubscription !== undefined && isStored) this.broker.createSubscription(full, initialSubscription);
     this.#open.add(publisher);
+    await publisher.open();
     return publisher;
   }
 
@@ -98,8 +117,28 @@ export class EmbeddedTransport implements Transport {
   }
 }
 
-function checkSpec(spec: { readonly [K in keyof SubscriptionSpec]: unknown }): void {
+function checkedSource(broker: EmbeddedBroker, spec: SubscriptionSpec): TopicSource {
   const check = new OptionChecker('subscribe');
-  if (check.object('spec', spec)) checkSubscriptionFields(spec, check);
+  const given: unknown = spec;
+  if (!check.object('spec', given)) throw new ConfigurationError(check.problems);
+  checkSubscriptionFields(spec, check);
   check.throwIfAny();
+  const { pattern, topics, subscription } = spec;
+  if (pattern === undefined) return new NamedTopics(broker, topics);
+  const parsed = topicPattern(pattern, subscription, undefined);
+  if (typeof parsed !== 'string') return new PatternTopics(broker, parsed);
+  throw new ConfigurationError([`subscribe: "pattern" ${parsed}, got ${describeValue(String(pattern))}`]);
+}
+
+function checkedOptions(options: EmbeddedPublisherOptions): EmbeddedPublisherOptions {
+  const check = new OptionChecker('publisher');
+  const given: unknown = options;
+  if (check.object('options', given)) {
+    check.unknownOptions(options, ['initialSubscription', 'producerName', 'accessMode']);
+    check.nonEmptyString('initialSubscription', options.initialSubscription);
+    check.nonEmptyString('producerName', options.producerName);
+    check.oneOf('accessMode', options.accessMode, ACCESS_MODES);
+  }
+  check.throwIfAny();
+  return options;
 }

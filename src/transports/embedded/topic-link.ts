@@ -18,6 +18,8 @@ export class TopicLink implements ConsumerSink {
   readonly topic: string;
   /** Undefined until the broker told (Failover only). */
   active: boolean | undefined;
+  /** Whether the topic was terminated and the subscription has acknowledged all of it. */
+  hasReachedEnd = false;
   readonly #owner: LinkOwner;
   readonly #connection: number;
   readonly #partition: number;
@@ -63,7 +65,7 @@ export class TopicLink implements ConsumerSink {
   deliver(delivered: DeliveredEntry): void {
     const { entry, unacked } = delivered;
     const messages: ReceivedMessage[] = [];
-    for (let index = 0; index < entry.messages.length; index++) {
+    for (let index = 0; index < entry.messageCount; index++) {
       if (unacked === undefined || unacked.has(index)) messages.push(this.#received(delivered, index));
     }
     this.#permits -= messages.length;
@@ -80,11 +82,15 @@ export class TopicLink implements ConsumerSink {
     this.#owner.disconnected(this);
   }
 
+  endOfTopic(): void {
+    this.hasReachedEnd = true;
+  }
+
   #received(delivered: DeliveredEntry, index: number): ReceivedMessage {
     const { entry, ledgerId, entryId, redeliveryCount } = delivered;
     const { batchSize } = entry;
-    const message = entry.messages[index];
-    const payload = message?.payload ?? null;
+    const message = entry.messageAt(index);
+    const payload = message.payload;
     return {
       id: {
         ledgerId,
@@ -96,14 +102,14 @@ export class TopicLink implements ConsumerSink {
       },
       // A copy: a handler that changes its bytes must not change what is delivered again.
       payload: payload === null ? null : this.#pool.copy(payload),
-      key: message?.key instanceof Uint8Array ? this.#pool.copy(message.key) : message?.key,
-      orderingKey: message?.orderingKey && this.#pool.copy(message.orderingKey),
-      properties: message?.properties ?? {},
-      eventTimeMs: message?.eventTimeMs,
-      deliverAtMs: message?.deliverAtMs,
+      key: message.key instanceof Uint8Array ? this.#pool.copy(message.key) : message.key,
+      orderingKey: message.orderingKey && this.#pool.copy(message.orderingKey),
+      properties: message.properties,
+      eventTimeMs: message.eventTimeMs,
+      deliverAtMs: message.deliverAtMs,
       publishTimeMs: entry.publishTimeMs,
       redeliveryCount,
-      producerName: entry.origin.producerName,
+      producerName: entry.producerName,
       connection: this.#connection,
     };
   }

@@ -291,6 +291,7 @@ describe('embedded()', () => {
       'cumulative-ack',
       'delayed-delivery',
       'flow-pause',
+      'pattern-subscriptions',
       'redelivery-count',
     ]);
   });

@@ -1,6 +1,7 @@
 // A broker on a FakeClock and clients that write down what reaches them.
 import type { ConsumerSink, DeliveredEntry } from '../../../src/broker/broker-consumer.js';
 import type { ConsumerHandle } from '../../../src/broker/consumer-handle.js';
+import type { ConsumerRequest } from '../../../src/broker/broker-requests.js';
 import type { EmbeddedBrokerOptions } from '../../../src/broker/embedded-broker.js';
 import { EmbeddedBroker } from '../../../src/broker/embedded-broker.js';
 import type { SubscriptionStats } from '../../../src/broker/topic-stats.js';
@@ -79,6 +80,14 @@ export class TestClient implements ConsumerSink {
   }
 }
 
+export interface ConnectOptions extends Pick<ConsumerRequest, 'priority' | 'stickyRanges' | 'allowOutOfOrder'> {
+  /** @default 1000 */
+  readonly permits?: number;
+  /** @default earliest */
+  readonly from?: InitialPosition;
+  readonly topic?: string;
+}
+
 export class TestBroker {
   readonly clock = new FakeClock();
   readonly broker: EmbeddedBroker;
@@ -100,17 +109,13 @@ export class TestBroker {
     return ids;
   }
 
-  async connect(
-    type: SubscriptionType,
-    name = 'c1',
-    more: { permits?: number; from?: InitialPosition; priority?: number; topic?: string } = {},
-  ): Promise<TestClient> {
+  async connect(type: SubscriptionType, name = 'c1', more: ConnectOptions = {}): Promise<TestClient> {
     const topic = more.topic ?? TOPIC;
     const client = new TestClient(topic);
     const initialPosition = more.from ?? 'earliest';
-    const { priority } = more;
+    const { priority, stickyRanges, allowOutOfOrder } = more;
     const request = { topic, subscription: 's', type, initialPosition, consumerName: name, priority };
-    client.handle = this.broker.subscribe(request, client);
+    client.handle = this.broker.subscribe({ ...request, stickyRanges, allowOutOfOrder }, client);
     const permits = more.permits ?? 1000;
     if (permits > 0) client.handle.flow(permits);
     await settlePromises();

@@ -1,57 +1,126 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AckSet } from '../../../src/broker/ack-set.js';
-import { AckedPositions } from '../../../src/broker/acked-positions.js';
 import { Cursor } from '../../../src/broker/cursor.js';
 import { DelayedPositions } from '../../../src/broker/delayed-positions.js';
-import { SortedPositions } from '../../../src/broker/sorted-positions.js';
+import { KeyReplay } from '../../../src/broker/key-replay.js';
+import { MinHeap } from '../../../src/broker/min-heap.js';
+import { PositionSet } from '../../../src/broker/position-set.js';
 import { FakeClock } from '../../../src/testing/fake-clock.js';
 
-describe('a sorted set of positions', () => {
+describe('a set of positions', () => {
   it('behaves like a sorted list without duplicates', () => {
-    const step = fc.record({ kind: fc.constantFrom('add', 'add', 'add', 'delete', 'shift'), at: fc.nat(3_000) });
+    const kinds = ['add', 'add', 'add', 'addRun', 'delete', 'shift', 'removeRange'] as const;
+    const step = fc.record({ kind: fc.constantFrom(...kinds), at: fc.nat(3_000), length: fc.nat(150) });
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 2_500, size: 'max' }), (steps) => {
-        const set = new SortedPositions();
+      fc.property(fc.array(step, { maxLength: 1_000, size: 'max' }), fc.nat(3), (steps, base) => {
+        // The offset needs one more level of words.
+        const offset = base * 1_000_000;
+        const set = new PositionSet();
         const model = new Set<number>();
-        for (const { kind, at } of steps) {
-          if (kind === 'add') {
-            expect(set.add(at)).toBe(!model.has(at));
-            model.add(at);
-          }
-          if (kind === 'delete') expect(set.delete(at)).toBe(model.delete(at));
+        for (const { kind, at, length } of steps) {
+          const from = offset + at;
+          if (kind === 'add') expect(set.add(from)).toBe(!model.has(from));
+          if (kind === 'add') model.add(from);
+          if (kind === 'addRun') for (let i = from; i < from + length; i++) void (set.add(i), model.add(i));
+          if (kind === 'delete') expect(set.delete(from)).toBe(model.delete(from));
           if (kind === 'shift') {
             const first = model.size === 0 ? undefined : Math.min(...model);
             expect(set.shift()).toBe(first);
             if (first !== undefined) model.delete(first);
           }
-          expect(set.has(at)).toBe(model.has(at));
+          if (kind === 'removeRange') {
+            set.removeRange(from, from + length);
+            for (let i = from; i <= from + length; i++) model.delete(i);
+          }
+          expect([set.has(from), set.size]).toEqual([model.has(from), model.size]);
         }
-        expect([...set]).toEqual([...model].sort((a, b) => a - b));
-        expect(set.size).toBe(model.size);
+        const sorted = [...model].sort((a, b) => a - b);
+        expect([...set]).toEqual(sorted);
+        for (let from = offset; from < offset + 3_200; from += 37) {
+          expect(set.next(from)).toBe(sorted.find((position) => position >= from));
+          let missing = from;
+          while (model.has(missing)) missing += 1;
+          expect(set.nextMissing(from)).toBe(missing);
+        }
       }),
       { numRuns: 15, seed: 11 },
     );
   });
-});
 
-describe('acknowledged positions', () => {
-  it('skips runs over several chunks', () => {
-    const acked = new AckedPositions();
-    for (let position = 5; position < 4_000; position++) acked.add(position);
-    expect([acked.nextMissing(0), acked.nextMissing(5), acked.nextMissing(3_000)]).toEqual([0, 4_000, 4_000]);
+  it('passes over a million positions that are all there', () => {
+    const set = new PositionSet();
+    for (let position = 5; position < 1_000_000; position++) set.add(position);
+    expect([set.nextMissing(0), set.nextMissing(5), set.nextMissing(700_000)]).toEqual([0, 1_000_000, 1_000_000]);
   });
 
-  it('keeps what lies beyond a removed range, in a full chunk too', () => {
-    const acked = new AckedPositions();
-    for (let position = 0; position < 2_048; position++) acked.add(position);
-    acked.removeRange(0, 1_500);
-    expect([acked.size, acked.has(1_500), acked.has(1_501), acked.nextMissing(1_501)]).toEqual([
-      547,
-      false,
-      true,
-      2_048,
-    ]);
+  it('takes numbers beyond 32 bits', () => {
+    const set = new PositionSet();
+    for (const position of [2 ** 40, 2 ** 40 + 1, 2 ** 33]) set.add(position);
+    expect([set.first, set.next(2 ** 33 + 1), set.nextMissing(2 ** 40)]).toEqual([2 ** 33, 2 ** 40, 2 ** 40 + 2]);
+  });
+});
+
+describe('a heap', () => {
+  it('gives the values in the order of their keys', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(500), { maxLength: 300 }), (keys) => {
+        const heap = new MinHeap();
+        for (const key of keys) heap.push(key, -key);
+        const taken: number[] = [];
+        while (heap.size > 0) {
+          taken.push(heap.firstKey!, heap.firstValue!);
+          heap.removeFirst();
+        }
+        expect(taken).toEqual(keys.toSorted((a, b) => a - b).flatMap((key) => [key, -key]));
+      }),
+      { numRuns: 50, seed: 13 },
+    );
+  });
+});
+
+describe('what waits on Key_Shared', () => {
+  it('is what a plain list would give, whoever may take the slots', () => {
+    const kinds = ['add', 'add', 'add', 'next', 'delete', 'assign', 'reassign', 'deleteRange'] as const;
+    const step = fc.record({ kind: fc.constantFrom(...kinds), at: fc.nat(60), pick: fc.nat(2) });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+        const replay = new KeyReplay<string>();
+        const waiting = new Set<number>();
+        const takers: (string | undefined)[] = ['a', 'b', 'a', undefined, 'b'];
+        const takerOf = (slot: number): string | undefined => takers[slot];
+        const slotOf = (position: number): number => position % takers.length;
+        for (const { kind, at, pick } of steps) {
+          const slot = slotOf(at);
+          if (kind === 'add' && !waiting.has(at)) {
+            replay.add(at, slot, takerOf(slot));
+            waiting.add(at);
+          }
+          if (kind === 'delete') {
+            replay.delete(at);
+            waiting.delete(at);
+          }
+          if (kind === 'deleteRange') {
+            replay.deleteRange(at, at + pick);
+            for (let i = at; i <= at + pick; i++) waiting.delete(i);
+          }
+          if (kind === 'assign' || kind === 'reassign') {
+            takers[slot] = [undefined, 'a', 'b'][pick];
+            if (kind === 'assign') replay.assign(slot, takerOf(slot));
+            else replay.reassign(takerOf);
+          }
+          if (kind === 'next') {
+            const taker = pick === 0 ? 'a' : 'b';
+            const own = [...waiting].filter((position) => takerOf(slotOf(position)) === taker);
+            const first = own.length === 0 ? undefined : Math.min(...own);
+            expect(replay.next(taker)).toBe(first);
+            if (first !== undefined) waiting.delete(first);
+          }
+          expect(replay.size).toBe(waiting.size);
+        }
+      }),
+      { numRuns: 200, seed: 14 },
+    );
   });
 });
 

@@ -211,11 +211,6 @@ describe('what is published', () => {
     await expect(publish).rejects.toMatchObject({ code: 'PUBLISH_REFUSED', message: expect.stringContaining(named) });
   });
 
-  it('goes to persistent topics only', async () => {
-    const publish = new TestBroker().broker.publish('non-persistent://a/b/c', message('x'));
-    await expect(publish).rejects.toMatchObject({ code: 'NOT_SUPPORTED' });
-  });
-
   it('keeps no tie to the caller: bytes and properties are copied', async () => {
     const test = new TestBroker();
     const payload = Buffer.from('before');

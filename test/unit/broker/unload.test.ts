@@ -121,6 +121,35 @@ describe('an unload', () => {
     expect(clients.map(({ disconnects }) => disconnects)).toEqual([1, 1]);
   });
 
+  it('S-25: removes what everybody has acknowledged, also where it is all that there is', async () => {
+    const test = new TestBroker();
+    const client = await test.connect('shared');
+    await test.publish('1', '2');
+    await client.ack('1', '2');
+
+    await unload(test);
+
+    expect(test.broker.stats(TOPIC)).toMatchObject({ ledgers: 1, entries: 0 });
+    const next = await test.connect('shared', 'c2');
+    next.handle.seek('earliest');
+    await test.publish('3');
+    expect((await test.connect('shared', 'c3')).take()).toBe('3');
+  });
+
+  it('S-25: leaves what is acknowledged afterwards until a message of the next ledger is', async () => {
+    const test = new TestBroker();
+    await test.connect('shared');
+    await test.publish('1', '2');
+    await unload(test);
+    await test.publish('3', '4');
+    const client = await test.connect('shared', 'c2');
+
+    await client.ack('1', '2');
+    expect(test.broker.stats(TOPIC)).toMatchObject({ ledgers: 2, entries: 4 });
+    await client.ack('3');
+    expect(test.broker.stats(TOPIC)).toMatchObject({ ledgers: 1, entries: 2 });
+  });
+
   it('of a topic that does not exist is an error', () => {
     const test = new TestBroker();
     expect(() => test.broker.unload('nobody')).toThrow(expect.objectContaining({ code: 'TOPIC_NOT_FOUND' }));

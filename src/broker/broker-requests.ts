@@ -1,0 +1,87 @@
+// What clients ask the broker for when they connect, and what is wrong with it: all of it at once.
+import type { AccessMode } from '../core/access-mode.js';
+import { ACCESS_MODES } from '../core/access-mode.js';
+import { describeValue } from '../core/errors.js';
+import { OptionChecker } from '../core/options.js';
+import type { InitialPosition, SubscriptionType } from '../core/subscription-spec.js';
+import { SUBSCRIPTION_TYPES } from '../core/subscription-spec.js';
+import type { SlotRange } from './key-selector.js';
+import { stickyRangeProblems } from './sticky-ranges.js';
+
+export type { AccessMode };
+
+type Unchecked<Request> = { readonly [K in keyof Request]: unknown };
+
+export interface ConsumerRequest {
+  /** Short or full name of a topic or of one partition. */
+  readonly topic: string;
+  readonly subscription: string;
+  readonly type: SubscriptionType;
+  readonly initialPosition: InitialPosition;
+  readonly consumerName: string;
+  /** Lower is served first. @default 0 */
+  readonly priority?: number | undefined;
+  /**
+   * Key_Shared only: the hash slots of 0 to 65,535 that this consumer takes, the STICKY mode (G-09). Slots that no consumer
+   * took wait. @default the broker divides the slots
+   */
+  readonly stickyRanges?: readonly SlotRange[] | undefined;
+  /** Key_Shared only: a key that moves to another consumer does not wait until the one before has settled it (K-15). @default false */
+  readonly allowOutOfOrder?: boolean | undefined;
+}
+
+export interface ProducerRequest {
+  /** Short or full name of a topic or of one partition. */
+  readonly topic: string;
+  /** Unique among the live producers of the topic (S-45). @default the broker makes one */
+  readonly producerName?: string | undefined;
+  /** @default 'shared' */
+  readonly accessMode?: AccessMode | undefined;
+}
+
+/** @throws ConfigurationError */
+export function checkConsumerRequest(request: Unchecked<ConsumerRequest>): void {
+  const check = new OptionChecker('subscribe');
+  check.required(request, {
+    subscription: 'a text that is not empty',
+    consumerName: 'a text that is not empty',
+    type: `one of ${SUBSCRIPTION_TYPES.join(', ')}`,
+    initialPosition: 'one of earliest, latest',
+  });
+  check.nonEmptyString('subscription', request.subscription);
+  check.nonEmptyString('consumerName', request.consumerName);
+  check.oneOf('type', request.type, SUBSCRIPTION_TYPES);
+  check.oneOf('initialPosition', request.initialPosition, ['earliest', 'latest']);
+  const { priority } = request;
+  if (priority !== undefined && !(Number.isSafeInteger(priority) && Number(priority) >= 0)) {
+    check.problem(`"priority" must be a whole number of 0 or more, got ${describeValue(priority)}`);
+  }
+  for (const problem of keySharedProblems(request)) check.problem(problem);
+  check.throwIfAny();
+}
+
+function keySharedProblems({ type, stickyRanges, allowOutOfOrder }: Unchecked<ConsumerRequest>): string[] {
+  const problems = stickyRanges === undefined ? [] : stickyRangeProblems(stickyRanges);
+  if (allowOutOfOrder !== undefined && typeof allowOutOfOrder !== 'boolean') {
+    problems.push(`"allowOutOfOrder" must be true or false, got ${describeValue(allowOutOfOrder)}`);
+  }
+  if (type !== 'key-shared' && (stickyRanges !== undefined || allowOutOfOrder !== undefined)) {
+    problems.push('"stickyRanges" and "allowOutOfOrder" are for key-shared only');
+  }
+  return problems;
+}
+
+/** @throws ConfigurationError */
+export function checkProducerRequest(request: { readonly [K in keyof ProducerRequest]: unknown }): void {
+  const check = new OptionChecker('producer');
+  check.nonEmptyString('producerName', request.producerName);
+  check.oneOf('accessMode', request.accessMode, ACCESS_MODES);
+  check.throwIfAny();
+}
+
+/** @throws ConfigurationError */
+export function checkPartitions(call: string, partitions: unknown): void {
+  const check = new OptionChecker(call);
+  check.positiveInteger('partitions', partitions ?? null);
+  check.throwIfAny();
+}

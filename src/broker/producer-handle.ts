@@ -1,0 +1,113 @@
+// A connected producer as its client holds it: what Pulsar's protocol lets a producer ask of the broker.
+import { TransportError } from '../core/errors.js';
+import type { EncodedMessage } from '../core/message.js';
+import type { MessageId } from '../core/message-id.js';
+import { producerBusy, producerFenced } from './broker-errors.js';
+import type { BrokerFaults } from './broker-faults.js';
+import { lostOnPurpose } from './broker-faults.js';
+import type { BrokerProducer } from './broker-producer.js';
+import type { BrokerTopic } from './broker-topic.js';
+import type { EntryMaker } from './entry-maker.js';
+
+export interface ProducerHandleParts {
+  readonly topic: BrokerTopic;
+  readonly producer: BrokerProducer;
+  readonly lastSequenceId: number;
+  readonly entries: EntryMaker;
+  readonly faults: BrokerFaults;
+}
+
+export class ProducerHandle {
+  /** Full name of the topic, with its partition. */
+  readonly topic: string;
+  readonly producerName: string;
+  /** The highest sequence id that a deduplicating broker has of a producer of this name; -1 for none (S-44). */
+  readonly lastSequenceId: number;
+  readonly #parts: ProducerHandleParts;
+  readonly #producer: BrokerProducer;
+
+  constructor(parts: ProducerHandleParts) {
+    const { topic, producer, lastSequenceId } = parts;
+    this.topic = topic.name;
+    this.producerName = producer.name;
+    this.lastSequenceId = lastSequenceId;
+    this.#parts = parts;
+    this.#producer = producer;
+  }
+
+  /** Whether it may publish now. */
+  get isAttached(): boolean {
+    return this.#producer.state === 'attached';
+  }
+
+  /** Whether the broker closed it and it may come again, as another one. */
+  get isDisconnected(): boolean {
+    return this.#producer.state === 'disconnected';
+  }
+
+  /**
+   * With `wait-for-exclusive` resolves once the producer has the topic for itself.
+   * @throws TransportError PRODUCER_FENCED, ALREADY_CLOSED; CONNECTION_LOST, after which it may get in line again.
+   */
+  async admitted(): Promise<void> {
+    if (this.#producer.waited !== undefined) await this.#producer.waited;
+    if (!this.isAttached) throw this.#refusal();
+  }
+
+  /**
+   * Resolves with the receipt, which for a repetition names no message but -1:-1 (S-44).
+   * @throws TransportError PUBLISH_REFUSED, MESSAGE_TOO_LARGE, TOPIC_TERMINATED, NOT_ALLOWED, ALREADY_CLOSED, CONNECTION_LOST
+   *   once the broker closed it, PRODUCER_FENCED, PRODUCER_BUSY while it waits.
+   */
+  async publish(message: EncodedMessage, sequenceId: number): Promise<MessageId> {
+    const { topic, entries, faults } = this.#parts;
+    this.#checkAttached();
+    const fails = faults.none ? undefined : faults.ofPublish(this.topic);
+    if (fails === 'before') throw lostOnPurpose('publishing');
+    const { producerName } = this;
+    const entry = entries.single(entries.message(message), this.topic, { producerName, sequenceId });
+    const { id, stored } = topic.append(entry);
+    if (stored !== undefined) await stored;
+    if (fails === 'after') throw lostOnPurpose('publishing');
+    return id;
+  }
+
+  /** The same for a producer batch, whose messages have consecutive sequence ids from this one on. */
+  async publishBatch(messages: readonly EncodedMessage[], sequenceId: number): Promise<readonly MessageId[]> {
+    const { topic, entries } = this.#parts;
+    this.#checkAttached();
+    const { producerName } = this;
+    const entry = entries.batched(entries.batch(messages), this.topic, { producerName, sequenceId });
+    const { id, stored } = topic.append(entry);
+    if (stored !== undefined) await stored;
+    return messages.map((_, batchIndex) => ({ ...id, batchIndex }));
+  }
+
+  /** Its name is free again. Calling it twice is allowed. */
+  close(): void {
+    const { state } = this.#producer;
+    if (state === 'attached' || state === 'waiting') this.#parts.topic.detach(this.#producer);
+    else this.#producer.become('closed');
+  }
+
+  #checkAttached(): void {
+    if (!this.isAttached) throw this.#refusal();
+  }
+
+  #refusal(): TransportError {
+    const subject = `producer "${this.producerName}" of topic "${this.topic}"`;
+    switch (this.#producer.state) {
+      case 'fenced':
+        return producerFenced(`${subject} was shut out by a newer one`);
+      case 'closed':
+        return new TransportError('ALREADY_CLOSED', `${subject} is closed`, { retriable: false });
+      case 'waiting':
+        return producerBusy(`${subject} waits for exclusive access`);
+      case 'attached':
+      case 'disconnected': {
+        const text = `${subject} was disconnected by the broker and must connect again`;
+        return new TransportError('CONNECTION_LOST', text, { retriable: true });
+      }
+    }
+  }
+}
