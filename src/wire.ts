@@ -10,7 +10,7 @@ export type {
 } from './transports/wire/publisher-options.js';
 export type { WireReader } from './transports/wire/wire-reader.js';
 export type { WireReaderOptions } from './transports/wire/wire-reader-options.js';
-export type { PatternDomain } from './transports/wire/topic-pattern.js';
+export type { PatternDomain } from './core/topic-pattern.js';
 export type { WirePublisher } from './transports/wire/wire-publisher.js';
 export type { WireSubscription } from './transports/wire/wire-subscription.js';
 export type { InTransaction, Transaction, TransactionId, TransactionState } from './transports/wire/transaction.js';

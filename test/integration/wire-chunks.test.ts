@@ -48,7 +48,7 @@ describe('a message in three chunks', () => {
     expect(all.map((message) => message?.id)).toEqual([id, id, id, id]);
   });
 
-  test('goes to one of two consumers that share a subscription', async ({ pulsar }) => {
+  test('goes to one of two consumers that share a subscription (G-10)', async ({ pulsar }) => {
     const topic = pulsar.newTopic();
     const consumers = await Promise.all([subscribeChunked(pulsar, topic), subscribeChunked(pulsar, topic)]);
     const payloads = Array.from({ length: 20 }, () => largeText(5_000));

@@ -76,6 +76,19 @@ describe('a reader begins', () => {
 
     expect(await rest(await readerOf(pulsar, { topic, start: between }))).toEqual(['later']);
   });
+
+  test('at a time that nothing was published at or after, and has nothing to read until something is', async ({
+    pulsar,
+  }) => {
+    const topic = pulsar.newTopic();
+    await produce(pulsar, topic, names(4), 3);
+    const reader = await readerOf(pulsar, { topic, start: new Date(Date.now() + 1) });
+    expect(await rest(reader)).toEqual([]);
+
+    await produce(pulsar, topic, ['later']);
+
+    expect(await rest(reader)).toEqual(['later']);
+  });
 });
 
 test('a reader goes on behind the last message it gave out when its topic is unloaded', async ({ pulsar }) => {

@@ -1,4 +1,5 @@
 // The options of one publisher: what they mean, their defaults, their checks. Numbers are Java's unless said otherwise.
+import type { AccessMode } from '../../core/access-mode.js';
 import { ConfigurationError } from '../../core/errors.js';
 import type { EncodedMessage } from '../../core/message.js';
 import { OptionChecker, seconds } from '../../core/options.js';
@@ -27,12 +28,7 @@ export interface BatchingOptions {
 /** The partition for a message, 0 to `partitions` - 1. */
 export type Routing = (message: EncodedMessage, partitions: number) => number;
 
-/**
- * Who may publish to a topic beside this publisher. `shared`: all that share. `exclusive`: nobody; refused with
- * PRODUCER_FENCED while there are others. `wait-for-exclusive`: the same, but it waits until it is alone.
- * `exclusive-with-fencing`: at once; those that were there are shut out for good (PRODUCER_FENCED).
- */
-export type AccessMode = 'shared' | 'exclusive' | 'wait-for-exclusive' | 'exclusive-with-fencing';
+export type { AccessMode };
 
 export const ACCESS_MODE_NUMBERS: Readonly<Record<AccessMode, number>> = {
   shared: 0,

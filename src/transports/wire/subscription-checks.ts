@@ -29,7 +29,7 @@ export function checkSubscriptionSpec(
   if (check.object('spec', spec)) {
     check.unknownOptions(spec, [...KNOWN, ...(further?.names ?? [])]);
     const topics = spec.topics === undefined && further?.hasTopics === false ? ['by pattern'] : spec.topics;
-    checkSubscriptionFields({ ...NOTHING, ...spec, topics }, check);
+    checkSubscriptionFields({ ...NOTHING, ...spec, topics, pattern: undefined }, check);
   }
   further?.check(check);
   check.throwIfAny();

@@ -2,7 +2,6 @@
 // acknowledgements. Each registration is a new generation: nothing of an older one counts any more.
 import { TransportError, toError } from '../../core/errors.js';
 import type { ReceivedMessage } from '../../core/message.js';
-import { checkMessageId } from '../../core/message-id.js';
 import type { EntryPosition, MessageId } from '../../core/message-id.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
 import { partitionOf } from '../../core/topic-name.js';
@@ -13,6 +12,8 @@ import { DEFAULT_CHUNK_LIMITS } from './chunk.js';
 import { EntryAcks } from './entry-acks.js';
 import { EntryArrivals } from './entry-arrivals.js';
 import type { Verdict } from './entry-intake.js';
+import { askLastMessage } from './last-message.js';
+import type { LastMessage } from './last-message.js';
 import { NextOccurrence } from './next-occurrence.js';
 import { PendingAcks } from './pending-acks.js';
 import type { AckType } from './pending-acks.js';
@@ -190,18 +191,10 @@ export class TopicConsumer implements ConsumerSide {
     await inLine;
   }
 
-  /** The last message of the topic; undefined while it has none. @throws PulseworkError MESSAGE_ID_INVALID above 2^53-1. */
-  async lastMessageId(): Promise<MessageId | undefined> {
-    const answer = await this.checkConnected().request('GET_LAST_MESSAGE_ID', { consumerId: this.#id }, this.topic);
-    if (answer.name !== 'GET_LAST_MESSAGE_ID_RESPONSE') {
-      throw connectionLost(`last message id of ${this.topic}: the broker answered ${answer.name}`);
-    }
-    const { ledgerId, entryId, batchIndex = -1 } = answer.body.lastMessageId;
-    if (entryId < 0) return undefined;
-    const place = { ledgerId, entryId, partition: this.#partition };
-    const id = { ...place, batchIndex, batchSize: batchIndex + 1, topic: this.topic };
-    checkMessageId(id);
-    return id;
+  /** @throws TransportError; PulseworkError MESSAGE_ID_INVALID above 2^53-1. */
+  async lastMessage(): Promise<LastMessage> {
+    const { topic } = this;
+    return askLastMessage(this.checkConnected(), { topic, partition: this.#partition, consumerId: this.#id });
   }
 
   /** Whether the topic was terminated and all of it is acknowledged. */

@@ -8,7 +8,7 @@ import type { Connection, WatcherSide } from './connection.js';
 import { withJitter } from './partition-growth.js';
 import type { CommandBody } from './protocol/commands.js';
 import { alreadyClosed, connectionLost } from './server-errors.js';
-import type { PatternDomain, TopicPattern } from './topic-pattern.js';
+import type { PatternDomain, TopicPattern } from '../../core/topic-pattern.js';
 import type { WireContext } from './wire-context.js';
 
 const MODE_NUMBERS: Readonly<Record<PatternDomain, number>> = { persistent: 0, 'non-persistent': 1, all: 2 };

@@ -40,7 +40,8 @@ export function checkSchema(value: unknown, check: OptionChecker): void {
   check.required(value, { type: 'one of bytes, string, json' }, 'schema.');
   check.oneOf('schema.type', type, ['bytes', 'string', 'json']);
   if (type === 'json' && definitionOf(schema) === undefined) {
-    const rule = '"schema.schema" must be an Avro record definition, an object or its JSON';
+    const rule =
+      '"schema.schema" must be an Avro record definition, { type: \'record\', name, fields } as an object or its JSON';
     check.problem(`${rule}, got ${describeValue(schema)}`);
   }
   if (type !== 'json' && schema !== undefined) check.problem('"schema.schema" is for the type json only');
@@ -69,13 +70,19 @@ export async function askSchema(pool: ConnectionPool, topic: string): Promise<To
   };
 }
 
-/** The JSON text of an object, or a text that is the JSON of one. */
+/** The JSON text of a record, or a text that is the JSON of one. To a definition that is none brokers give no answer. */
 function definitionOf(schema: unknown): string | undefined {
   try {
     const text = typeof schema === 'string' ? schema : JSON.stringify(schema);
     const parsed: unknown = JSON.parse(text);
-    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? text : undefined;
+    return isRecord(parsed) ? text : undefined;
   } catch {
     return undefined;
   }
+}
+
+function isRecord(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const { type, name, fields } = value as Readonly<Record<string, unknown>>;
+  return type === 'record' && typeof name === 'string' && Array.isArray(fields);
 }

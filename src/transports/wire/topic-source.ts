@@ -4,8 +4,8 @@ import { partitionName, partitionOf } from '../../core/topic-name.js';
 import { toError } from '../../core/errors.js';
 import { PartitionGrowth } from './partition-growth.js';
 import { TopicList } from './topic-list.js';
-import { attachable, listedPartitions } from './topic-pattern.js';
-import type { TopicPattern } from './topic-pattern.js';
+import { attachable, listedPartitions } from '../../core/topic-pattern.js';
+import type { TopicPattern } from '../../core/topic-pattern.js';
 import type { WireContext } from './wire-context.js';
 
 export interface TopicSource {

@@ -22,6 +22,7 @@ interface Held {
 export class TransactionGate {
   readonly #parts: TransactionGateParts;
   readonly #held = new Fifo<Held>();
+  #passing: Promise<void> = Promise.resolve();
 
   constructor(parts: TransactionGateParts) {
     this.#parts = parts;
@@ -32,8 +33,13 @@ export class TransactionGate {
     const own = { ...message, message: ownCopy(message.message) };
     const isFirst = this.#held.size === 0;
     const receipt = new Promise<MessageId>((settle) => this.#held.push({ message: own, settle }));
-    if (isFirst) void this.#letPass();
+    if (isFirst) this.#passing = this.#letPass();
     return receipt;
+  }
+
+  /** Resolves once nothing is held: it was published, or refused. */
+  empty(): Promise<void> {
+    return this.#passing;
   }
 
   async #letPass(): Promise<void> {

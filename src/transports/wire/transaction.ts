@@ -23,7 +23,7 @@ export interface Transaction {
   readonly state: TransactionState;
   /**
    * Waits for everything that was published and acknowledged in it, then commits: readers see it within moments. If any of
-   * it failed, it is aborted instead (T-03). May be called again after an error that is retriable.
+   * it failed, it is aborted instead (T-03). After an error that is retriable it may be called again, or `abort()`.
    * @throws TransportError TRANSACTION_ABORTED, TRANSACTION_ENDED: nothing of it counts; TRANSACTION_OUTCOME_UNKNOWN: all or
    *   nothing of it does; CONNECTION_LOST and the like (retriable): it is not committed yet.
    */
@@ -172,13 +172,21 @@ export class OpenTransaction implements Transaction {
 
   /** Of its client: nobody can end it any more, and until it ends its topics stand still for their readers. */
   async close(): Promise<void> {
-    if (this.#state === 'open') await this.#end('aborting', () => this.#abort(true)).catch(() => undefined);
+    const ending =
+      this.#ending ?? (this.#mayEnd('aborting') ? this.#end('aborting', () => this.#abort(true)) : undefined);
+    await ending?.catch(() => undefined);
     this.#timer.cancel();
+  }
+
+  /** A commit that failed and can be repeated was never asked for: the transaction is still to be ended, either way. */
+  #mayEnd(state: 'committing' | 'aborting'): boolean {
+    if (this.#state === 'open' || this.#state === state) return true;
+    return this.#state === 'committing' && this.#ending === undefined;
   }
 
   /** The same end asked for again while it is under way is one end. */
   #end(state: 'committing' | 'aborting', end: () => Promise<void>): Promise<void> {
-    if (this.#state !== 'open' && this.#state !== state) return Promise.reject(this.#ended());
+    if (!this.#mayEnd(state)) return Promise.reject(this.#ended());
     this.#state = state;
     this.#timer.cancel();
     this.#ending ??= end().finally(() => (this.#ending = undefined));

@@ -1,7 +1,7 @@
 // What a subscription of the wire client is asked for: the subscription itself, and how its messages come again.
 import type { Backoff } from '../../core/backoff.js';
-import { describeValue } from '../../core/errors.js';
-import type { OptionChecker } from '../../core/options.js';
+import { ConfigurationError, describeValue } from '../../core/errors.js';
+import { OptionChecker } from '../../core/options.js';
 import type { InitialPosition, SubscriptionSpec, SubscriptionType } from '../../core/subscription-spec.js';
 import { fullTopicName } from '../../core/topic-name.js';
 import { MIN_ACK_TIMEOUT_MS } from '../../redelivery/ack-timeout-tracker.js';
@@ -11,8 +11,8 @@ import type { ChunkLimits } from './chunk.js';
 import type { ConsumerSpec } from './subscribe-command.js';
 import { checkSubscriptionSpec } from './subscription-checks.js';
 import type { FurtherOptions } from './subscription-checks.js';
-import { PATTERN_DOMAINS, topicPattern } from './topic-pattern.js';
-import type { PatternDomain, TopicPattern } from './topic-pattern.js';
+import { PATTERN_DOMAINS, topicPattern } from '../../core/topic-pattern.js';
+import type { PatternDomain, TopicPattern } from '../../core/topic-pattern.js';
 import { checkSchema, schemaData } from './topic-schema.js';
 import type { WireSchema } from './topic-schema.js';
 import type { Intervals } from './topic-source.js';
@@ -144,6 +144,8 @@ export function resolveConsumerOptions(
 }
 
 function resolve(options: WireSubscribeOptions, random: () => number, own: FurtherOptions): ResolvedSubscription {
+  const given = new OptionChecker('subscribe');
+  if (!given.object('options', options)) throw new ConfigurationError(given.problems);
   let pattern: TopicPattern | undefined;
   const all = withDefaults(options, random);
   const check = (checker: OptionChecker): void => {
@@ -225,7 +227,7 @@ function withDefaults<T extends WireSubscribeOptions>(options: T, random: () => 
   };
 }
 
-type SubscriptionDefaults = Omit<SubscriptionSpec, 'topics'>;
+type SubscriptionDefaults = Omit<SubscriptionSpec, 'topics' | 'pattern'>;
 
 function furtherOptions(options: RedeliveryOptions): FurtherOptions {
   const check = (checker: OptionChecker): void => {

@@ -36,12 +36,12 @@ export class WireConsumer implements Subscription {
    * back together, and those of it that are acknowledged are not handed on again (N-22). An acknowledgement of the
    * message meanwhile cancels it (N-27). On Exclusive and Failover everything unacknowledged comes again (N-31).
    * Nothing is asked for when the connection it came over is gone, or after `close()`: then the broker sends it again at
-   * once, whatever the delay (N-16). Returns at once. @throws PulseworkError MESSAGE_ID_INVALID for a foreign message.
+   * once, whatever the delay (N-16); nor when its topic was deleted. Returns at once. @throws PulseworkError MESSAGE_ID_INVALID for a foreign message.
    */
   negativeAcknowledge(message: NackedArrival): void {
     if (this.#closed) return;
-    this.#subscription.checkTopicOf(message.id);
-    this.#redelivery.negativeAcknowledge(message);
+    const { id } = (message as NackedArrival | null | undefined) ?? {};
+    if (this.#subscription.readsTopicOf(id as MessageId)) this.#redelivery.negativeAcknowledge(message);
   }
 
   /** The same by id alone. Its count is not known: it waits `negativeAckRedeliveryDelayMs` (N-13). @throws as above. */

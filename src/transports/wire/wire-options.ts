@@ -5,6 +5,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { Logger } from '../../ports/logger.js';
 import { systemEnvironment } from '../../system/environment.js';
 import { LimitedLogger } from '../../system/limited-logger.js';
+import { safeLogger } from '../../system/safe-logger.js';
 import { systemClock } from '../../system/system-clock.js';
 import type { Authentication } from './authentication/authentication.js';
 import { parseServiceUrl } from './service-url.js';
@@ -37,7 +38,7 @@ export interface WireOptions {
   readonly maxPendingBytes?: number | undefined;
   /** Which of its advertised addresses a broker should name. @default the broker's own choice */
   readonly listenerName?: string | undefined;
-  /** Of lines of one kind it gets ten in 10 s, and then a count. @default none: nothing is written */
+  /** Of lines of one kind it gets ten in 10 s, and then a count. What it throws is swallowed. @default none: nothing is written */
   readonly logger?: Logger | undefined;
   /** @default systemClock */
   readonly clock?: Clock | undefined;
@@ -108,6 +109,8 @@ export function resolveWireOptions(options: WireOptions): ResolvedWireOptions {
   check.durationMs('reconnectMaxMs', options.reconnectMaxMs, { minMs: reconnectMinMs });
   check.positiveInteger('maxPendingBytes', options.maxPendingBytes);
   check.nonEmptyString('listenerName', options.listenerName);
+  check.methods('logger', options.logger, ['debug', 'info', 'warn', 'error'], 'e.g. consoleLogger()');
+  check.methods('clock', options.clock, ['now', 'setTimer', 'nextTurn'], 'e.g. systemClock');
   check.function('random', options.random);
   checkAuthentication(options.authentication, check);
   const usesTls = typeof serviceUrl !== 'string' && serviceUrl.tls;
@@ -170,5 +173,5 @@ const MAX_LOG_REPEATS = 10;
 function limitedLog(logger: Logger, clock: Clock): LimitedLogger {
   // Topics, addresses and numbers do not make another kind of line.
   const kindOf = (message: string): string => message.replace(/\S+:\/\/\S+|"[^"]*"|[\w.-]*\d[\w.:-]*/g, '#');
-  return new LimitedLogger({ logger, clock, maxRepeats: MAX_LOG_REPEATS, kindOf });
+  return new LimitedLogger({ logger: safeLogger(logger), clock, maxRepeats: MAX_LOG_REPEATS, kindOf });
 }

@@ -1,11 +1,12 @@
 // The Publisher port over the wire: one producer per partition, the choice of the partition, and the room for messages
 // that wait for receipts.
-import { PulseworkError, describeValue, toError } from '../../core/errors.js';
+import { toError } from '../../core/errors.js';
 import type { EncodedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
 import { partitionOf } from '../../core/topic-name.js';
 import type { Publisher } from '../../ports/transport.js';
 import { MAX_CHUNKED_BYTES } from './chunk-encoder.js';
+import { messageProblem } from './message-checks.js';
 import { MessageRouting } from './message-routing.js';
 import { PartitionGrowth } from './partition-growth.js';
 import { PendingRoom, sizeOf } from './pending-message.js';
@@ -101,7 +102,8 @@ export class WirePublisher implements Publisher {
    * See the port. @param sequenceId undefined for `nextSequenceId()`. @param options `{ transaction }`: the message is shown
    * once that is committed. Then sequence ids are not for repeating: a broker that deduplicates does not look whether what
    * it had before was aborted.
-   * Waits for room when too much is without a receipt. @throws TransportError also CALL_TIMED_OUT, see `sendTimeoutMs`.
+   * Waits for room when too much is without a receipt. @throws ConfigurationError for what is no message; TransportError
+   * also CALL_TIMED_OUT, see `sendTimeoutMs`.
    */
   publish(message: EncodedMessage, sequenceId = this.nextSequenceId(), options?: InTransaction): Promise<MessageId> {
     if (options !== undefined) return this.#publishIn(options, message, sequenceId);
@@ -133,12 +135,11 @@ export class WirePublisher implements Publisher {
     });
   }
 
-  #whatIsWrong({ payload }: EncodedMessage, sequenceId: number): Error | undefined {
+  #whatIsWrong(message: EncodedMessage, sequenceId: number): Error | undefined {
     if (this.#closed) return alreadyClosed(`publisher of "${this.topic}"`);
-    if (!Number.isSafeInteger(sequenceId) || sequenceId < 0) {
-      const rule = `sequence id must be a whole number of 0 or more, got ${describeValue(sequenceId)}`;
-      return new PulseworkError('CONFIGURATION_INVALID', rule);
-    }
+    const problem = messageProblem(message, sequenceId);
+    if (problem !== undefined) return problem;
+    const { payload } = message;
     const isCut = this.#parts.options.maxChunkBytes !== undefined;
     const limit = isCut ? MAX_CHUNKED_BYTES : this.#parts.maxMessageBytes();
     // Not even when compression would make it small enough: those who read it refuse it.
@@ -164,12 +165,16 @@ export class WirePublisher implements Publisher {
     for (const producer of this.#producers) producer.flush();
   }
 
-  /** Waits for the receipts of what was sent while there is a broker to give them; what waits for room fails. */
+  /**
+   * Waits for the receipts of what was sent, or waits for a coordinator, while there is a broker to give them; what waits
+   * for room fails.
+   */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     this.#growth?.close();
     this.#room.close(alreadyClosed(`publisher of "${this.topic}"`));
+    await Promise.all([...this.#gates.values()].map((gate) => gate.empty()));
     await Promise.all(this.#producers.map((producer) => producer.close()));
     this.#parts.forget(this);
   }

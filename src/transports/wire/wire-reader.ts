@@ -4,6 +4,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import { compareMessageIds, sameEntry } from '../../core/message-id.js';
 import type { MessageId } from '../../core/message-id.js';
 import type { ReceivedMessage } from '../../core/message.js';
+import type { LastMessage } from './last-message.js';
 import type { MessageIdData } from './protocol/message-metadata.js';
 import type { SeekTarget } from '../../core/topic-parts.js';
 import { EARLIEST, LATEST } from './seek-position.js';
@@ -16,8 +17,8 @@ import { WireSubscription } from './wire-subscription.js';
 /** Where one topic is read on. */
 type Place =
   | { readonly from: 'earliest' }
-  /** The first message that was published then or later. */
-  | { readonly from: 'time'; readonly ms: number }
+  /** The first message that was published then or later; it is not among those up to `behind`. */
+  | { readonly from: 'time'; readonly ms: number; readonly behind?: MessageId }
   | { readonly from: 'message'; readonly id: MessageId; readonly inclusive: boolean };
 
 const FROM_THE_FIRST: Place = { from: 'earliest' };
@@ -82,6 +83,7 @@ export class WireReader {
         this.#places.set(message.id.topic, { from: 'message', id: message.id, inclusive: false });
         return message;
       }
+      this.#leftOut(message);
     }
   }
 
@@ -90,13 +92,9 @@ export class WireReader {
    * @throws TransportError CONNECTION_LOST (retriable), ALREADY_CLOSED.
    */
   async hasMessageAvailable(): Promise<boolean> {
-    const last = await this.#subscription.lastMessageIds();
-    for (const [topic, id] of last) {
-      if (id === undefined) continue;
+    for (const [topic, { last, behind }] of await this.#subscription.lastMessages()) {
       const place = this.#places.get(topic) ?? FROM_THE_FIRST;
-      if (place.from !== 'message') return true;
-      const order = compareToPlace(id, place.id);
-      if (order > 0 || (order === 0 && place.inclusive)) return true;
+      if (last !== undefined && isAhead(last, place, behind)) return true;
     }
     return false;
   }
@@ -172,6 +170,24 @@ export class WireReader {
     const order = compareToPlace(id, place.id);
     return order < 0 || (order === 0 && !place.inclusive);
   }
+
+  /** Who waits for the first message of a time must not look for it again in what was too early. */
+  #leftOut({ id, connection }: ReceivedMessage): void {
+    const place = this.#places.get(id.topic);
+    if (place?.from !== 'time' || connection <= (this.#movedAfter.get(id.topic) ?? 0)) return;
+    this.#places.set(id.topic, { ...place, behind: id });
+  }
+}
+
+/** Whether the last message of a topic is still to come. @param sentBehind where the broker begins, if it tells. */
+function isAhead(last: MessageId, place: Place, sentBehind: LastMessage['behind']): boolean {
+  if (place.from === 'earliest') return true;
+  if (place.from === 'time') {
+    const behind = place.behind ?? (sentBehind && { ...last, ...sentBehind, batchIndex: -1 });
+    return behind === undefined || compareToPlace(last, behind) > 0;
+  }
+  const order = compareToPlace(last, place.id);
+  return order > 0 || (order === 0 && place.inclusive);
 }
 
 /** A place without a batch index is the whole entry. */

@@ -7,6 +7,8 @@ import { ReceiveQueue } from '../../core/receive-queue.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
 import type { Subscription, SubscriptionState } from '../../ports/transport.js';
 import { MAX_BATCH_SIZE } from './ack-set.js';
+import { checkIsId, checkIsList, signalProblem } from './call-checks.js';
+import type { LastMessage } from './last-message.js';
 import type { SeekTarget } from '../../core/topic-parts.js';
 import { groupedByPart, notOfSubscription, partOf, seeksMessage } from '../../core/topic-parts.js';
 import { alreadyClosed } from './server-errors.js';
@@ -86,6 +88,8 @@ export class WireSubscription implements Subscription {
   }
 
   receive(signal: AbortSignal): Promise<ReceivedMessage | undefined> {
+    const problem = signalProblem(signal);
+    if (problem !== undefined) return Promise.reject(problem);
     if (this.#closed || signal.aborted) return Promise.resolve(undefined);
     const message = this.#queue.take();
     if (message === undefined) return this.#next(signal);
@@ -97,6 +101,7 @@ export class WireSubscription implements Subscription {
   acknowledge(ids: readonly MessageId[], options?: InTransaction): Promise<void> {
     try {
       this.#checkOpen();
+      checkIsList(ids);
       const transaction = transactionOf(options);
       if (transaction !== undefined) return this.#acknowledgeIn(transaction, ids);
       // All are checked first: a foreign id fails the call before anything is acknowledged (G-04).
@@ -128,6 +133,7 @@ export class WireSubscription implements Subscription {
   }
 
   async redeliver(ids: readonly MessageId[]): Promise<void> {
+    checkIsList(ids);
     const byConsumer = this.#byConsumer(ids);
     if (ids.length === 0) return;
     if (!redeliversSingly(this.#spec.type)) {
@@ -141,6 +147,7 @@ export class WireSubscription implements Subscription {
 
   /** @throws PulseworkError MESSAGE_ID_INVALID when one of `ids` cannot be acknowledged here; TransportError ALREADY_CLOSED. */
   checkIds(ids: readonly MessageId[]): void {
+    checkIsList(ids);
     for (const id of ids) this.#consumerThatTakes(id);
   }
 
@@ -153,9 +160,12 @@ export class WireSubscription implements Subscription {
     this.checkIds([id]);
   }
 
-  /** @throws PulseworkError MESSAGE_ID_INVALID when `id` is not of this subscription; TransportError ALREADY_CLOSED. */
-  checkTopicOf(id: MessageId): void {
-    this.#consumerOf(id);
+  /**
+   * Whether the topic of `id` is read now; false once it was deleted and has left.
+   * @throws PulseworkError MESSAGE_ID_INVALID when `id` is not of this subscription; TransportError ALREADY_CLOSED.
+   */
+  readsTopicOf(id: MessageId): boolean {
+    return this.#consumerIfRead(id) !== undefined;
   }
 
   pause(): void {
@@ -179,9 +189,14 @@ export class WireSubscription implements Subscription {
    * @throws TransportError CONNECTION_LOST (retriable), ALREADY_CLOSED.
    */
   async lastMessageIds(): Promise<ReadonlyMap<string, MessageId | undefined>> {
+    return new Map([...(await this.lastMessages())].map(([topic, { last }]) => [topic, last]));
+  }
+
+  /** The same with how far the subscription has come. @throws as above. */
+  async lastMessages(): Promise<ReadonlyMap<string, LastMessage>> {
     this.#checkOpen();
     const consumers = this.#consumers.all();
-    return new Map(await Promise.all(consumers.map(async (one) => [one.topic, await one.lastMessageId()] as const)));
+    return new Map(await Promise.all(consumers.map(async (one) => [one.topic, await one.lastMessage()] as const)));
   }
 
   /** Full names of the topics that are read now, partitions one by one. */
@@ -223,8 +238,12 @@ export class WireSubscription implements Subscription {
   async #next(signal: AbortSignal): Promise<ReceivedMessage | undefined> {
     const next = this.#queue.wait(signal);
     // Else whoever took a message has granted the next one already, and there may be a thousand topics.
-    if (this.#share === 0) this.#grantAll();
-    return next;
+    if (this.#share > 0) return next;
+    this.#grantAll();
+    const message = await next;
+    // What was granted stays; but a topic that connects again from now on has nobody who waits for its messages.
+    this.#grantAll();
+    return message;
   }
 
   #consumerThatTakes(id: MessageId): TopicConsumer {
@@ -291,7 +310,16 @@ export class WireSubscription implements Subscription {
   }
 
   #consumerOf(id: MessageId): TopicConsumer {
+    const consumer = this.#consumerIfRead(id);
+    if (consumer !== undefined) return consumer;
+    const text = `subscription "${this.#spec.subscription}" does not read ${id.topic} any more: the topic was deleted`;
+    throw new TransportError('TOPIC_NOT_FOUND', text, { retriable: false });
+  }
+
+  /** Undefined for a message of a topic that has left. */
+  #consumerIfRead(id: MessageId): TopicConsumer | undefined {
     this.#checkOpen();
+    checkIsId(id);
     const consumer = partOf(this.#consumers, id);
     if (id.batchSize > MAX_BATCH_SIZE) {
       throw new PulseworkError(
@@ -299,12 +327,10 @@ export class WireSubscription implements Subscription {
         `message id with a batchSize of ${id.batchSize}, at most ${MAX_BATCH_SIZE}`,
       );
     }
-    if (consumer !== undefined) return consumer;
-    if (this.#consumers.hasDeparted(id.topic)) {
-      const text = `subscription "${this.#spec.subscription}" does not read ${id.topic} any more: the topic was deleted`;
-      throw new TransportError('TOPIC_NOT_FOUND', text, { retriable: false });
+    if (consumer === undefined && !this.#consumers.hasDeparted(id.topic)) {
+      throw notOfSubscription(this.#spec.subscription, id);
     }
-    throw notOfSubscription(this.#spec.subscription, id);
+    return consumer;
   }
 
   #consumersToSeek(to: SeekTarget): readonly TopicConsumer[] {

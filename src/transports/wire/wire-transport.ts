@@ -10,6 +10,7 @@ const CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>([
   'redelivery-count',
   'delayed-delivery',
   'flow-pause',
+  'pattern-subscriptions',
 ]);
 
 /** Who awaits one receipt must not wait for others, and any subscription may turn out to share messages by key. */
@@ -33,8 +34,8 @@ export class WireTransport implements Transport {
     return this.client.maxMessageBytes;
   }
 
-  subscribe(spec: SubscriptionSpec): Promise<Subscription> {
-    return this.client.openSubscription(spec);
+  subscribe({ topics, pattern, ...spec }: SubscriptionSpec): Promise<Subscription> {
+    return this.client.openSubscription(pattern === undefined ? { ...spec, topics } : { ...spec, pattern });
   }
 
   publisher(topic: string, { initialSubscription }: PublisherRequest = {}): Promise<Publisher> {

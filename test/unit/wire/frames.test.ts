@@ -55,7 +55,10 @@ describe('frames', () => {
     const last = frame.length - 1;
     frame[last] = (frame[last] ?? 0) ^ 1;
 
-    expect(decodeEntry(received(frame).payload)).toMatchObject({ validationError: 2, reason: /checksum/ as never });
+    expect(decodeEntry(received(frame).payload)).toMatchObject({
+      validationError: 2,
+      reason: expect.stringContaining('checksum') as unknown,
+    });
   });
 
   it('an entry without a checksum is taken', () => {

@@ -5,7 +5,7 @@ import type { Script } from '../../support/wire-server.js';
 import { SocketClock } from '../../support/wire-server.js';
 import { never, section, startClient } from '../../support/scripted-consumer.js';
 import { messageFrame } from '../../support/wire-server.js';
-import type { WireOptions, WireSubscribeOptions } from '../../../src/wire.js';
+import type { WireConsumerOptions, WireOptions } from '../../../src/wire.js';
 
 const PREFIX = 'persistent://public/default/';
 const full = (...names: string[]): string[] => names.map((name) => `${PREFIX}${name}`);
@@ -46,7 +46,7 @@ function namespaceOf(topics: string[], more: { readonly watches?: boolean; reado
 
 async function start(
   { answers }: { readonly answers: Script },
-  options: Partial<WireSubscribeOptions> = {},
+  options: Partial<WireConsumerOptions> = {},
   client: Partial<WireOptions> = {},
 ) {
   const started = await startClient(answers, client);
@@ -83,6 +83,23 @@ describe('where the broker tells of topics', () => {
     const { names } = await start(namespaceOf(['orders-a', 'other', 'orders-b', '__orders-c', 'orders-s-DLQ']));
 
     expect(names()).toEqual(['orders-a', 'orders-b']);
+  });
+
+  it('those that are deleted have nothing to ask back: a negative acknowledgement of their message is no error', async () => {
+    const { tell, until, subscription, subscribed, server } = await start(namespaceOf(['orders-a', 'orders-b']), {
+      negativeAckRedeliveryDelayMs: 0,
+    });
+    const consumerId = subscribed('orders-b')[0]!.consumerId;
+    server.peers.at(-1)?.raw(messageFrame({ consumerId, messageId: { ledgerId: 1, entryId: 1 } }, section('one')));
+    const message = await subscription.receive(never);
+    await tell([], ['orders-b']);
+    await until(['orders-a']);
+
+    subscription.negativeAcknowledge(message!);
+    subscription.negativeAcknowledgeId(message!.id);
+
+    await subscription.close();
+    expect(server.received.some(({ name }) => name === 'REDELIVER_UNACKNOWLEDGED_MESSAGES')).toBe(false);
   });
 
   it('those that are made later join, from where the subscription begins', async () => {

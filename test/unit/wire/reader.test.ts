@@ -163,6 +163,34 @@ describe('a reader', () => {
     expect(await last.reader.hasMessageAvailable()).toBe(true);
   });
 
+  it('at a time that nothing was published at or after has no more', async () => {
+    let behind = 5;
+    const { reader } = await open(
+      topicWith(5, {
+        GET_LAST_MESSAGE_ID: ({ requestId }, peer) => {
+          const lastMessageId = { ledgerId: 1, entryId: 5 };
+          const consumerMarkDeletePosition = { ledgerId: 1, entryId: behind };
+          peer.send('GET_LAST_MESSAGE_ID_RESPONSE', { requestId, lastMessageId, consumerMarkDeletePosition });
+        },
+      }),
+      { start: new Date(1_006) },
+    );
+
+    expect(await reader.hasMessageAvailable()).toBe(false);
+    behind = 4;
+    expect(await reader.hasMessageAvailable()).toBe(true);
+  });
+
+  it('at a time has no more once all that the broker sent was too early', async () => {
+    const { reader } = await open(topicWith(5), { start: new Date(1_006) });
+    // A broker that does not say where it begins.
+    expect(await reader.hasMessageAvailable()).toBe(true);
+
+    await expect(reader.read(AbortSignal.timeout(50))).resolves.toBeUndefined();
+
+    expect(await reader.hasMessageAvailable()).toBe(false);
+  });
+
   it('ends a waiting read when it is closed', async () => {
     const { reader, server } = await open(topicWith(-1));
     const waiting = reader.read(never);

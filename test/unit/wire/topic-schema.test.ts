@@ -3,15 +3,19 @@ import { describe, expect, it } from 'vitest';
 import { TOPIC, startClient } from '../../support/scripted-consumer.js';
 import type { WireSchema } from '../../../src/wire.js';
 
+const RECORD =
+  '"schema.schema" must be an Avro record definition, { type: \'record\', name, fields } as an object or its JSON';
+
 describe('a schema', () => {
   it.each([
     [{ type: 'avro' }, '"schema.type" must be one of bytes, string, json, got "avro"'],
     [{}, '"schema.type" is missing; it must be one of bytes, string, json'],
-    [{ type: 'json' }, '"schema.schema" must be an Avro record definition, an object or its JSON, got undefined'],
-    [
-      { type: 'json', schema: '{' },
-      '"schema.schema" must be an Avro record definition, an object or its JSON, got "{"',
-    ],
+    [{ type: 'json' }, `${RECORD}, got undefined`],
+    [{ type: 'json', schema: '{' }, `${RECORD}, got "{"`],
+    [{ type: 'json', schema: { type: 'recor', name: 'A', fields: [] } }, `${RECORD}, got an object`],
+    [{ type: 'json', schema: { type: 'record', fields: [] } }, `${RECORD}, got an object`],
+    [{ type: 'json', schema: { type: 'record', name: 'A' } }, `${RECORD}, got an object`],
+    [{ type: 'json', schema: '"record"' }, `${RECORD}, got ${JSON.stringify('"record"')}`],
     [{ type: 'string', schema: {} }, '"schema.schema" is for the type json only'],
     [{ type: 'string', shema: 1 }, 'unknown option "schema.shema", did you mean "schema"?'],
   ])('%j is refused by producers and consumers', async (given, problem) => {

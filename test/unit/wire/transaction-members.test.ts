@@ -66,6 +66,28 @@ describe('messages of a transaction', () => {
     await expect(transaction.commit()).rejects.toMatchObject({ code: 'TRANSACTION_ABORTED' });
   });
 
+  it('that wait for the coordinator are sent before their publisher closes, and what waits behind them', async () => {
+    let answer = (): void => undefined;
+    const { client, server } = await start({
+      ADD_PARTITION_TO_TXN: ({ requestId }, peer) =>
+        void (answer = () => peer.send('ADD_PARTITION_TO_TXN_RESPONSE', { requestId })),
+    });
+    const publisher = await client.publisher(TOPIC);
+    const transaction = await client.newTransaction();
+    const publishing = [
+      publisher.publish(message('a'), undefined, { transaction }),
+      publisher.publish(message('plain'), undefined),
+    ];
+    await server.command('ADD_PARTITION_TO_TXN');
+
+    const closed = publisher.close();
+    answer();
+
+    expect(await Promise.allSettled(publishing)).toMatchObject([{ status: 'fulfilled' }, { status: 'fulfilled' }]);
+    await closed;
+    await transaction.commit();
+  });
+
   it('something else in the place of a transaction is refused by name', async () => {
     const { client } = await start();
     const publisher = await client.publisher(TOPIC);

@@ -16,6 +16,8 @@ import {
   inVirtualTime,
 } from './transaction-kit.js';
 
+const SERVICE_NOT_READY = 6;
+
 describe('coordinators', () => {
   it('are found once each, and new transactions go to them in turn, with the time limit in milliseconds', async () => {
     const { client, server } = await start();
@@ -269,6 +271,50 @@ describe('the end of a transaction', () => {
     expect(await publishing).toMatchObject({ code: 'TRANSACTION_ENDED' });
     expect(await plain).toMatchObject({ entryId: 0 });
     expect(all(server, 'SEND').map(({ sequenceId }) => sequenceId)).toEqual([0, 1, 1]);
+  });
+
+  it('a commit that could not be asked for may be asked for again, or aborted instead', async () => {
+    let isThere = true;
+    const { client, server } = await start(
+      {
+        TC_CLIENT_CONNECT_REQUEST: ({ requestId }, peer) =>
+          peer.send('TC_CLIENT_CONNECT_RESPONSE', isThere ? { requestId } : { requestId, error: SERVICE_NOT_READY }),
+      },
+      { operationTimeoutMs: 0 },
+    );
+    await client.publisher(TOPIC);
+    const transactions = [await client.newTransaction(), await client.newTransaction()];
+    isThere = false;
+    server.peers.at(-1)?.cut();
+    await server.command('PRODUCER', 2);
+    for (const transaction of transactions) {
+      await expect(transaction.commit()).rejects.toMatchObject({ retriable: true });
+      expect(transaction.state).toBe('committing');
+    }
+    expect(count(server, 'END_TXN')).toBe(0);
+    isThere = true;
+
+    await transactions[0]?.commit();
+    await transactions[1]?.abort();
+
+    expect(transactions.map(({ state }) => state)).toEqual(['committed', 'aborted']);
+    expect(all(server, 'END_TXN').map(({ txnAction }) => txnAction)).toEqual([0, 1]);
+  });
+
+  it('a client that closes waits for a commit that is under way', async () => {
+    let answer = (): void => undefined;
+    const { client, server } = await start({
+      END_TXN: ({ requestId }, peer) => void (answer = () => peer.send('END_TXN_RESPONSE', { requestId })),
+    });
+    const transaction = await client.newTransaction();
+    const committing = transaction.commit();
+    await server.command('END_TXN');
+    const closing = client.close();
+    answer();
+
+    await Promise.all([committing, closing]);
+
+    expect(transaction.state).toBe('committed');
   });
 
   it('a client that closes aborts what is open', async () => {

@@ -1,7 +1,7 @@
 // Which topics a pattern means, and what of it a broker may be asked.
 import { describe, expect, it } from 'vitest';
-import { attachable, listedPartitions, topicPattern } from '../../../src/transports/wire/topic-pattern.js';
-import type { PatternDomain, TopicPattern } from '../../../src/transports/wire/topic-pattern.js';
+import { attachable, listedPartitions, topicPattern } from '../../../src/core/topic-pattern.js';
+import type { PatternDomain, TopicPattern } from '../../../src/core/topic-pattern.js';
 
 function patternOf(pattern: string | RegExp, domain?: PatternDomain): TopicPattern {
   const parsed = topicPattern(pattern, 'billing', domain);
