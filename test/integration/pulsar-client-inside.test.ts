@@ -1,5 +1,6 @@
 // What the adapter for the official client does on the inside, as only its stand-in can tell: what it asks for and how often,
 // with which options, and what an exit loses.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Runtime, defineHandler, fixedBackoff, retry, success } from 'pulsework';
 import { pulsar as pulsarTransport } from 'pulsework/pulsar';
 import { expect } from 'vitest';
@@ -104,6 +105,26 @@ test('retries on Shared are asked back in bursts, and those in place are not ask
     await runtime.drain();
     expect(standIn.consumers.at(-1)?.nacked, type).toBe(asked);
   }
+});
+
+test('bursts of redelivery requests are further apart than the tick of the client, 34 ms (R4)', async ({ pulsar }) => {
+  const standIn = pulsarClientStandIn();
+  const transport = pulsarTransport({ module: standIn.module, serviceUrl: pulsar.serviceUrl });
+  const topic = pulsar.newTopic();
+  const subscription = await transport.subscribe(specOf(topic));
+  await publishAll(
+    await transport.publisher(topic),
+    numbers(40).map((text) => message(text)),
+  );
+  const asked: Promise<void>[] = [];
+  for (const { id } of await take(subscription, 40)) {
+    asked.push(subscription.redeliver([id]));
+    await sleep(5);
+  }
+  await Promise.all(asked);
+  const [consumer] = standIn.consumers;
+  expect([consumer!.nacked, consumer!.closestBurstsMs > 40]).toEqual([40, true]);
+  await transport.close();
 });
 
 test('a failing token supplier and a throwing logger stay in this process (R11)', async ({ pulsar }) => {

@@ -213,6 +213,34 @@ function adapterTests(test: typeof onStandIn): void {
     expect(await leftOn(pulsar, topic, 0)).toEqual([]);
   });
 
+  test('a dead letter has a producer of its own, and its message stays until the receipt has come (R6)', async ({
+    module,
+    pulsar,
+  }) => {
+    const transport = pulsarTransport({ module, serviceUrl: pulsar.serviceUrl });
+    const other = wire({ serviceUrl: pulsar.serviceUrl });
+    const topic = pulsar.newTopic();
+    const held = await other.client.publisher(`${topic}-s-DLQ`, { accessMode: 'exclusive' });
+    let refused: (error: unknown) => void = () => undefined;
+    const isRefused = new Promise<unknown>((resolve) => (refused = resolve));
+    const error = (_: string, fields: { readonly error?: unknown } = {}): void => refused(fields.error);
+    const runtime = await Runtime.start({
+      transport,
+      logger: { ...SILENT, error },
+      handlers: [defineHandler({ name: 'h', source: topic, subscription: 's', handle: () => success() })],
+    });
+    await (await other.publisher(topic)).publish(message('no JSON'), 0);
+    expect(await isRefused).toMatchObject({ code: 'PRODUCER_BUSY' });
+    // Acknowledgements are sent within 100 ms.
+    await sleep(250);
+    expect((await pulsar.admin.stats(topic)).subscriptions['s']?.msgBacklog).toBe(1);
+    await held.close();
+    expect((await take(await other.subscribe(specOf(`${topic}-s-DLQ`)), 1)).map(textOf)).toEqual(['no JSON']);
+    await runtime.drain();
+    await other.close();
+    expect(await leftOn(pulsar, topic, 0)).toEqual([]);
+  });
+
   test('a delivery time arrives too, and no trace of how it travelled (R4)', async ({ module, pulsar }) => {
     const transport = pulsarTransport({ module, serviceUrl: pulsar.serviceUrl });
     const topic = pulsar.newTopic();

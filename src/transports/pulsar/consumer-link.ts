@@ -5,6 +5,7 @@ import type { ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
+import type { SeekTarget } from '../../core/topic-parts.js';
 import type { SubscriptionState } from '../../ports/transport.js';
 import { hold, release } from './held-objects.js';
 import { NEGATIVE_ACK_DELAY_MS, NegativeAckQueue } from './negative-ack-queue.js';
@@ -40,8 +41,12 @@ export class ConsumerLink {
   readonly #acknowledging = new Set<Promise<unknown>>();
   #connection = 1;
   #connected = true;
-  #receiving: Promise<void> | undefined;
-  #closed = false;
+  /** Whether a `receive()` is under way. Its continuation refers to this link: until it has ended, the consumer stays. */
+  #receiving = false;
+  #seeking: Promise<unknown> = Promise.resolve();
+  /** What came while a seek was under way. */
+  #heldBySeek: OfficialMessage[] | undefined;
+  #closing: Promise<void> | undefined;
 
   private constructor(
     topic: string,
@@ -89,14 +94,15 @@ export class ConsumerLink {
 
   /** Asks for one message, unless one is being asked for. It cannot be taken back: what comes late waits in the queue. */
   ask(): void {
-    if (this.#receiving !== undefined || this.#closed) return;
-    this.#receiving = this.#consumer.receive().then(
+    if (this.#receiving || this.#closed) return;
+    this.#receiving = true;
+    this.#consumer.receive().then(
       (message) => {
-        this.#receiving = undefined;
+        this.#receiving = false;
         if (!this.#closed) this.#arrived(message);
       },
       (error: unknown) => {
-        this.#receiving = undefined;
+        this.#receiving = false;
         if (!this.#closed) this.#owner.failed(transportError(`receiving from "${this.topic}"`, error));
       },
     );
@@ -157,35 +163,54 @@ export class ConsumerLink {
     if (any !== undefined) await this.#nacks.add(...any);
   }
 
-  async seek(to: MessageId | Date | 'earliest' | 'latest'): Promise<void> {
-    const seeking = this.#seekTo(to);
-    // What comes while it is under way stays: of what is new the broker would not send another copy.
-    this.#forgetAll();
-    try {
-      await seeking;
-    } catch (error) {
-      throw transportError(`seeking on "${this.topic}"`, error);
-    }
-    // It has connected again, whether that was seen or not.
-    this.#owner.stateChanged({ ...this.state, state: 'lost' });
-    this.#connected = true;
-    this.#connection += 1;
-    this.#owner.stateChanged(this.state);
+  /** Where it fails everything is as it was. The client refuses a second one beside the first, so it waits. */
+  seek(to: SeekTarget): Promise<void> {
+    const seeking = this.#seeking.then(() => this.#seek(to));
+    this.#seeking = seeking.catch(() => undefined);
+    return seeking;
   }
 
   /** Sends what is acknowledged, gives back the rest. */
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  get #closed(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  async #close(): Promise<void> {
     this.#nacks.close();
     await Promise.allSettled(this.#acknowledging);
-    await closeQuietly(this.#consumer.close(), `closing the consumer of "${this.topic}"`).finally(() => {
-      // A consumer that is collected while it receives ends the process, closed or not.
-      void (this.#receiving ?? Promise.resolve()).finally(() => release(this.#consumer));
-    });
+    const closing = closeQuietly(this.#consumer.close(), `closing the consumer of "${this.topic}"`);
+    await closing.finally(() => release(this.#consumer));
+  }
+
+  async #seek(to: SeekTarget): Promise<void> {
+    const seeking = this.#seekTo(to);
+    this.#heldBySeek = [];
+    try {
+      await seeking;
+      if (this.#closed) return;
+      this.#forgetAll();
+      // It has connected again, whether that was seen or not.
+      this.#owner.stateChanged({ ...this.state, state: 'lost' });
+      this.#connected = true;
+      this.#connection += 1;
+      this.#owner.stateChanged(this.state);
+    } catch (error) {
+      throw transportError(`seeking on "${this.topic}"`, error);
+    } finally {
+      // They may have come over the new connection, and the broker sends them once: they go on as part of it.
+      const held = this.#heldBySeek;
+      this.#heldBySeek = undefined;
+      if (!this.#closed) for (const message of held) this.#arrived(message);
+    }
   }
 
   #arrived(message: OfficialMessage): void {
+    if (this.#heldBySeek !== undefined) return void this.#heldBySeek.push(message);
     this.look();
     // What was sent over a connection that is gone comes again over the next one.
     if (!this.#connected) return this.ask();
@@ -213,6 +238,8 @@ export class ConsumerLink {
 
   #lost(): void {
     this.#nacks.clear();
+    this.#ids.connectionLost();
+    if (this.#heldBySeek !== undefined) this.#heldBySeek = [];
     this.#owner.dropQueued(this.topic);
   }
 
@@ -222,7 +249,7 @@ export class ConsumerLink {
     this.#owner.dropQueued(this.topic);
   }
 
-  #seekTo(to: MessageId | Date | 'earliest' | 'latest'): Promise<unknown> {
+  #seekTo(to: SeekTarget): Promise<unknown> {
     const { module } = this.#official;
     if (to instanceof Date) return this.#consumer.seekTimestamp(Math.max(0, to.getTime()));
     if (to === 'earliest') return this.#consumer.seek(module.MessageId.earliest());

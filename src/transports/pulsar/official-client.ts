@@ -105,11 +105,29 @@ export interface OfficialModule {
   }) => object;
 }
 
-/** What must be there before anything of it is used. */
-export function isOfficialModule(value: unknown): value is OfficialModule {
-  if (typeof value !== 'object' || value === null) return false;
-  const { Client, MessageId } = value as Record<string, unknown>;
-  return typeof Client === 'function' && typeof MessageId === 'function';
+/** By class: the static functions that are called here, and the methods. */
+const NEEDED: Readonly<Record<string, { readonly own: readonly string[]; readonly methods: readonly string[] }>> = {
+  Client: { own: ['setLogHandler'], methods: ['subscribe', 'createProducer', 'getPartitionsForTopic', 'close'] },
+  MessageId: { own: ['earliest', 'latest', 'deserialize'], methods: [] },
+  AuthenticationToken: { own: [], methods: [] },
+  AuthenticationTls: { own: [], methods: [] },
+  AuthenticationBasic: { own: [], methods: [] },
+  AuthenticationOauth2: { own: [], methods: [] },
+};
+
+/** What is not there of all that is used here, e.g. `MessageId.earliest`: a function that is missing fails in the middle. */
+export function missingInModule(value: unknown): readonly string[] {
+  const module = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
+  return Object.entries(NEEDED).flatMap(([name, { own, methods }]) => {
+    const given = module[name];
+    if (typeof given !== 'function') return [name];
+    const { prototype } = given as { readonly prototype?: unknown };
+    const of = (object: unknown, field: string): unknown => (object as Record<string, unknown> | undefined)?.[field];
+    return [
+      ...own.filter((field) => typeof of(given, field) !== 'function').map((field) => `${name}.${field}`),
+      ...methods.filter((field) => typeof of(prototype, field) !== 'function').map((field) => `${name}#${field}`),
+    ];
+  });
 }
 
 const PACKAGE = 'pulsar-client';
@@ -126,9 +144,12 @@ export async function loadOfficialModule(load: () => Promise<unknown> = importPa
     throw notLoaded(toError(error));
   }
   // CommonJS: the exports may stand under `default` only.
-  const module = isOfficialModule(loaded) ? loaded : (loaded as { readonly default?: unknown } | undefined)?.default;
-  if (isOfficialModule(module)) return module;
-  throw new PulseworkError('PEER_NOT_LOADABLE', `"${PACKAGE}" was loaded, but has no Client and MessageId`);
+  const found = [loaded, (loaded as { readonly default?: unknown } | undefined)?.default];
+  const module = found.find((candidate) => missingInModule(candidate).length === 0);
+  if (module !== undefined) return module as OfficialModule;
+  const missing = found.map(missingInModule).sort((a, b) => a.length - b.length)[0] ?? [];
+  const text = `"${PACKAGE}" was loaded, but has no ${missing.join(', ')}: install version 1.18 or a later 1.x`;
+  throw new PulseworkError('PEER_NOT_LOADABLE', text);
 }
 
 function importPackage(): Promise<unknown> {

@@ -7,6 +7,14 @@ import type { OfficialOutgoingMessage } from './official-client.js';
 import { notSupported } from './official-errors.js';
 import { DELIVER_AT_PROPERTY } from './received-message.js';
 
+/**
+ * Keys and properties: the client writes them into a buffer of 64 KiB without looking whether they fit, and about 100 kB
+ * have ended a process (apache/pulsar-client-python#223). Half of it leaves room for what it adds itself.
+ */
+const MAX_METADATA_BYTES = 32 * 1024;
+/** What the protocol puts around each property. */
+const PROPERTY_OVERHEAD_BYTES = 8;
+
 const NUL = '\0';
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -95,9 +103,17 @@ function timeOf(topic: string, what: string, epochMs: number): number {
 
 /** Also for the neighbours: a message that a broker refuses costs everyone on the connection that connection. */
 function checkSize(topic: string, message: OfficialOutgoingMessage, limit: number): void {
-  let bytes = message.data.length + utf8Length(message.partitionKey ?? '') + utf8Length(message.orderingKey ?? '');
-  for (const [name, value] of Object.entries(message.properties)) bytes += utf8Length(name) + utf8Length(value);
-  if (bytes <= limit) return;
-  const text = `message for "${topic}" has ${bytes} bytes, "maxMessageBytes" is ${limit}`;
-  throw new TransportError('MESSAGE_TOO_LARGE', text, { retriable: false });
+  let metadata = utf8Length(message.partitionKey ?? '') + utf8Length(message.orderingKey ?? '');
+  const properties = Object.entries(message.properties);
+  for (const [name, value] of properties) metadata += utf8Length(name) + utf8Length(value);
+  const bytes = message.data.length + metadata;
+  if (bytes > limit) throw tooLarge(`message for "${topic}" has ${bytes} bytes, "maxMessageBytes" is ${limit}`);
+  metadata += properties.length * PROPERTY_OVERHEAD_BYTES;
+  if (metadata <= MAX_METADATA_BYTES) return;
+  const text = `message for "${topic}" has ${metadata} bytes of keys and properties: "pulsar-client" takes ${MAX_METADATA_BYTES} safely`;
+  throw tooLarge(`${text}; pulsework/wire takes more`);
+}
+
+function tooLarge(text: string): TransportError {
+  return new TransportError('MESSAGE_TOO_LARGE', text, { retriable: false });
 }

@@ -6,7 +6,7 @@ import type { Clock } from '../../ports/clock.js';
 import type { Logger } from '../../ports/logger.js';
 import { systemClock } from '../../system/system-clock.js';
 import type { OfficialClient, OfficialModule } from './official-client.js';
-import { isOfficialModule } from './official-client.js';
+import { missingInModule } from './official-client.js';
 import type { TokenSupplier } from './safe-callbacks.js';
 
 export type PulsarAuthentication =
@@ -110,6 +110,20 @@ export interface ResolvedPulsarOptions {
   readonly clock: Clock;
 }
 
+/** What the addon cuts numbers to: 2^32 would be 0 to it, and 2^32 + 1 a timeout of 1 ms. */
+export const MAX_INT32 = 2 ** 31 - 1;
+
+/** The client sets up a place for each thread at once: a number without end ends the process. */
+const MAX_IO_THREADS = 1_000;
+
+const MOST = {
+  operationTimeoutMs: MAX_INT32,
+  connectTimeoutMs: MAX_INT32,
+  sendTimeoutMs: MAX_INT32,
+  maxPendingMessages: MAX_INT32,
+  ioThreads: MAX_IO_THREADS,
+} as const;
+
 /** Of a client that is made here; who brings one has set them. */
 const OF_OWN_CLIENT = [
   'serviceUrl',
@@ -150,6 +164,10 @@ export function resolvePulsarOptions(options: PulsarOptions): ResolvedPulsarOpti
   check.durationMs('sendTimeoutMs', options.sendTimeoutMs, { minMs: 1 });
   for (const name of ['ioThreads', 'maxPendingMessages', 'maxMessageBytes'] as const)
     check.positiveInteger(name, options[name]);
+  for (const [name, most] of Object.entries(MOST)) {
+    const given = options[name as keyof typeof MOST];
+    if (typeof given === 'number' && given > most) check.problem(`"${name}" must be at most ${most}, got ${given}`);
+  }
   check.nonEmptyString('listenerName', options.listenerName);
   check.oneOf('compression', options.compression, ['None', 'Zlib', 'LZ4', 'ZSTD', 'SNAPPY']);
   check.oneOf('keyHash', options.keyHash, ['java', 'murmur3']);
@@ -188,8 +206,10 @@ function resolved(options: PulsarOptions): ResolvedPulsarOptions {
 function checkSource(options: PulsarOptions, check: OptionChecker): void {
   const { serviceUrl, client, module } = options as Readonly<Record<keyof PulsarOptions, unknown>>;
   check.methods('client', client, CLIENT_METHODS, 'new Client(...) of pulsar-client');
-  if (module !== undefined && !isOfficialModule(module)) {
-    check.problem(`"module" must be what import('pulsar-client') gives, got ${describeValue(module)}`);
+  const missing = module === undefined ? [] : missingInModule(module);
+  if (missing.length > 0) {
+    const lacks = `it has no ${missing.join(', ')}`;
+    check.problem(`"module" must be what import('pulsar-client') gives, got ${describeValue(module)}: ${lacks}`);
   }
   if (client !== undefined) {
     const wrong = OF_OWN_CLIENT.filter((name) => options[name] !== undefined);

@@ -6,7 +6,7 @@ import type { MessageId } from '../../core/message-id.js';
 import { partitionName } from '../../core/topic-name.js';
 import type { Publisher } from '../../ports/transport.js';
 import { hold, release } from './held-objects.js';
-import type { OfficialOutgoingMessage, OfficialProducer } from './official-client.js';
+import type { OfficialMessageId, OfficialOutgoingMessage, OfficialProducer } from './official-client.js';
 import type { Official } from './official-connection.js';
 import { alreadyClosed, closeQuietly, publishError, transportError } from './official-errors.js';
 import { portIdOf } from './official-ids.js';
@@ -98,23 +98,28 @@ export class PulsarPublisher implements Publisher {
     const subject = `closing the producer of "${this.topic}"`;
     try {
       await closeQuietly(this.#producer.flush(), subject);
-      await closeQuietly(this.#producer.close(), subject);
     } finally {
-      release(this.#producer);
-      this.#forget(this);
+      // Whatever flushing says, it must not stay open.
+      const closing = closeQuietly(this.#producer.close(), subject);
+      await closing.finally(() => {
+        release(this.#producer);
+        this.#forget(this);
+      });
     }
   }
 
   async #send(message: OfficialOutgoingMessage): Promise<MessageId> {
-    const sending = this.#producer.send(message);
-    this.#sending.add(sending);
+    let sending: Promise<OfficialMessageId> | undefined;
     try {
+      // Inside: who waits for room goes on, also where the client throws at once.
+      sending = this.#producer.send(message);
+      this.#sending.add(sending);
       const id = await sending;
       return portIdOf(id, (partition) => (partition < 0 ? this.topic : partitionName(this.topic, partition)));
     } catch (error) {
       throw publishError(this.topic, error);
     } finally {
-      this.#sending.delete(sending);
+      if (sending !== undefined) this.#sending.delete(sending);
       this.#sendNext();
     }
   }

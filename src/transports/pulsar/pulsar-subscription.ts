@@ -16,6 +16,7 @@ import type { LinkOwner } from './consumer-link.js';
 import type { Official } from './official-connection.js';
 import { alreadyClosed, notSupported, transportError } from './official-errors.js';
 import type { ResolvedPulsarOptions } from './pulsar-options.js';
+import { MAX_INT32 } from './pulsar-options.js';
 
 /** How often connections are looked at. The client waits about 100 ms before it connects again, so no loss is missed. */
 export const LOOK_INTERVAL_MS = 25;
@@ -32,7 +33,7 @@ export class PulsarSubscription implements Subscription, LinkOwner {
   #reject: (error: Error) => void = () => undefined;
   #timer: Timer | undefined;
   #paused = false;
-  #closed = false;
+  #closing: Promise<void> | undefined;
 
   private constructor(
     spec: SubscriptionSpec,
@@ -128,9 +129,17 @@ export class PulsarSubscription implements Subscription, LinkOwner {
     for (const link of this.#links.values()) report(link.state);
   }
 
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+  /** Again: waits for the same end. The client must not be closed while a consumer closes. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  get #closed(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  async #close(): Promise<void> {
     this.#timer?.cancel();
     this.#queue.remove(() => true);
     this.#queue.answer(undefined);
@@ -168,7 +177,8 @@ export class PulsarSubscription implements Subscription, LinkOwner {
   }
 
   async #openAll(official: Official, topics: readonly string[]): Promise<void> {
-    const queueSize = Math.max(1, Math.floor(this.#spec.prefetch / topics.length));
+    const share = Math.floor(this.#spec.prefetch / topics.length);
+    const queueSize = Math.min(Math.max(1, share), MAX_INT32);
     const parts = { official, owner: this, options: this.#options };
     const opened = await Promise.allSettled(
       topics.map((topic) => ConsumerLink.open(topic, this.#spec, queueSize, parts)),

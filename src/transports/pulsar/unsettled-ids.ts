@@ -7,6 +7,8 @@ import type { OfficialMessageId } from './official-client.js';
 const MAX_QUIET_BATCHES = 1_000;
 
 interface Entry {
+  /** Whether anything of it came over the connection that there is now. */
+  isFresh: boolean;
   /** By batch index, -1 for a message that is alone. */
   readonly ids: Map<number, OfficialMessageId>;
   /** Received, neither acknowledged nor handed back. */
@@ -29,7 +31,8 @@ export class UnsettledIds {
   received(id: MessageId, official: OfficialMessageId): void {
     const key = UnsettledIds.keyOf(id);
     let entry = this.#entries.get(key);
-    if (entry === undefined) this.#entries.set(key, (entry = { ids: new Map(), unsettled: new Set() }));
+    if (entry === undefined) this.#entries.set(key, (entry = { isFresh: true, ids: new Map(), unsettled: new Set() }));
+    entry.isFresh = true;
     entry.ids.set(id.batchIndex, official);
     entry.unsettled.add(id.batchIndex);
     this.#quietBatches.delete(key);
@@ -88,6 +91,17 @@ export class UnsettledIds {
     this.#rest(key, entry);
   }
 
+  /**
+   * Everything unsettled comes again, here or at another consumer. What runs now may still be acknowledged over the next
+   * connection; what has not come again when that one is lost too is somebody else's, and would stay here for good.
+   */
+  connectionLost(): void {
+    for (const [key, entry] of this.#entries) {
+      if (entry.isFresh) entry.isFresh = false;
+      else this.#forget(key);
+    }
+  }
+
   /** Everything was handed back. */
   clear(): void {
     this.#entries.clear();
@@ -96,14 +110,15 @@ export class UnsettledIds {
 
   #rest(key: string, entry: Entry): void {
     if (entry.unsettled.size > 0) return;
-    if (entry.ids.has(-1)) {
-      this.#entries.delete(key);
-      return;
-    }
+    if (entry.ids.has(-1)) return this.#forget(key);
     this.#quietBatches.add(key);
     if (this.#quietBatches.size <= MAX_QUIET_BATCHES) return;
     const [oldest = ''] = this.#quietBatches;
-    this.#quietBatches.delete(oldest);
-    this.#entries.delete(oldest);
+    this.#forget(oldest);
+  }
+
+  #forget(key: string): void {
+    this.#quietBatches.delete(key);
+    this.#entries.delete(key);
   }
 }

@@ -37,8 +37,12 @@ export class ConsumerCore {
   #pumping = false;
   #connected = true;
   #closing: Promise<void> | undefined;
+  #lastBurstMs = -Infinity;
+  #inBurst = false;
   /** Redelivery requests that were made, for tests that must see none. */
   nacked = 0;
+  /** The least time between two bursts of them, milliseconds; what is asked for in one turn is one burst. */
+  closestBurstsMs = Infinity;
   /** The most calls of `receive()` that were under way at a time. */
   mostPending = 0;
 
@@ -99,7 +103,17 @@ export class ConsumerCore {
   negativeAcknowledge(id: unknown): void {
     if (!(id instanceof StandInMessageId)) this.#violations.abort('negativeAcknowledge of what is no message id');
     this.nacked += 1;
+    this.#timeBurst();
     if (this.#closing === undefined) this.#nacks.add(id);
+  }
+
+  #timeBurst(): void {
+    if (this.#inBurst) return;
+    this.#inBurst = true;
+    setImmediate(() => (this.#inBurst = false));
+    const nowMs = performance.now();
+    this.closestBurstsMs = Math.min(this.closestBurstsMs, nowMs - this.#lastBurstMs);
+    this.#lastBurstMs = nowMs;
   }
 
   async seek(to: StandInMessageId | Date): Promise<null> {

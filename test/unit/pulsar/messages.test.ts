@@ -30,6 +30,17 @@ const refused: readonly (readonly [string, Partial<EncodedMessage>, string])[] =
   ],
 ];
 
+it('keys and properties beyond what the client takes safely are refused, many small ones too (R11)', () => {
+  const many = Object.fromEntries(Array.from({ length: 4_000 }, (_, i) => [`${i}`, '']));
+  for (const more of [{ key: 'k'.repeat(33_000) }, { properties: { a: 'ö'.repeat(17_000) } }, { properties: many }]) {
+    const message = { payload: Buffer.from('a'), properties: {}, ...more };
+    const refusal = expect.objectContaining({ code: 'MESSAGE_TOO_LARGE', retriable: false });
+    expect(() => officialMessageOf('t', message, 0, 5_000_000)).toThrow(refusal);
+  }
+  const most = { payload: Buffer.alloc(100_000), properties: { a: 'x'.repeat(32_000) } };
+  expect(officialMessageOf('t', most, 0, 5_000_000).data).toHaveLength(100_000);
+});
+
 it.each(refused)('%s is refused for good before the addon sees it (R11)', (_, more, code) => {
   expect(() => outgoing(more)).toThrow(expect.objectContaining({ code, retriable: false }));
 });

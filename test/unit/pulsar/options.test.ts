@@ -5,7 +5,10 @@ import type { SubscriptionSpec } from 'pulsework';
 import { pulsar } from 'pulsework/pulsar';
 import type { OfficialClient, OfficialModule, PulsarOptions } from 'pulsework/pulsar';
 import { expect, it } from 'vitest';
+import { safeTokenSupplier } from '../../../src/transports/pulsar/safe-callbacks.js';
 import { loadOfficialModule } from '../../../src/transports/pulsar/official-client.js';
+import { SILENT } from '../../support/pulsar-client-stand-in/message-kit.js';
+import { turn } from '../../support/pulsar-client-stand-in/scripted-client.js';
 import { pulsarClientStandIn } from '../../support/pulsar-client-stand-in/stand-in.js';
 
 const serviceUrl = 'pulsar://localhost:6650';
@@ -41,6 +44,24 @@ it('all problems are told at once, unknown options too (R11)', () => {
     'tls',
     'tls.certificateFilePath',
   ]);
+});
+
+it('numbers that the addon would cut to 32 bits are refused (R11)', () => {
+  const names = ['operationTimeoutMs', 'connectTimeoutMs', 'sendTimeoutMs', 'maxPendingMessages'] as const;
+  for (const name of names) {
+    expect(problemsOf({ serviceUrl, [name]: 2 ** 31 })).toEqual([expect.stringContaining(`"${name}" must be at most`)]);
+    expect(problemsOf({ serviceUrl, [name]: 2 ** 31 - 1 })).toEqual([]);
+  }
+  expect(problemsOf({ serviceUrl, ioThreads: 1_001 })).toHaveLength(1);
+});
+
+it('a token supplier that fails gives its last token again, also where the logger throws (R11)', async () => {
+  const thrower = (): never => {
+    throw new Error('this logger throws');
+  };
+  const tokens = ['first', undefined];
+  const supplier = safeTokenSupplier(() => tokens.shift() as string, { ...SILENT, warn: thrower });
+  expect([await supplier(), await supplier()]).toEqual(['first', 'first']);
 });
 
 it('no secret is in a problem', () => {
@@ -91,8 +112,20 @@ it.each([
   expect([standIn.configs, standIn.violations]).toEqual([[], []]);
 });
 
-it('a closed transport opens nothing, also when it never opened anything', async () => {
-  const transport = pulsar({ serviceUrl, module: pulsarClientStandIn().module });
+it('a publisher with a NUL in the name of its subscription never reaches the addon (R11)', async () => {
+  const standIn = pulsarClientStandIn();
+  const transport = pulsar({ serviceUrl, module: standIn.module });
+  const opening = transport.publisher('t', { initialSubscription: 'a\0b' });
+  await expect(opening).rejects.toMatchObject({ code: 'CONFIGURATION_INVALID' });
+  await transport.close();
+  expect(standIn.configs).toEqual([]);
+});
+
+it('a closed transport opens nothing, also when it never opened anything; no client is made before it is needed (R12)', async () => {
+  const standIn = pulsarClientStandIn();
+  const transport = pulsar({ serviceUrl, module: standIn.module });
+  await turn();
+  expect(standIn.openClients()).toBe(0);
   await transport.close();
   await transport.close();
   await expect(transport.subscribe(spec)).rejects.toMatchObject({ code: 'ALREADY_CLOSED' });
@@ -128,6 +161,20 @@ it('a package that is not installed is told from one whose addon is not there (R
     message: expect.stringContaining('pulsework/wire') as string,
   });
   await expect(loadOfficialModule(() => Promise.resolve({}))).rejects.toMatchObject({ code: 'PEER_NOT_LOADABLE' });
+});
+
+it('a package that lacks a function is refused with its name, before anything fails in the middle (R12)', async () => {
+  const { module } = pulsarClientStandIn();
+  const statics = { latest: () => undefined, deserialize: () => undefined };
+  const old = { ...module, MessageId: Object.assign(() => undefined, statics) };
+  const message = expect.stringContaining('MessageId.earliest: install version 1.18') as string;
+  await expect(loadOfficialModule(() => Promise.resolve({ default: old }))).rejects.toMatchObject({
+    code: 'PEER_NOT_LOADABLE',
+    message,
+  });
+  expect(problemsOf({ serviceUrl, module: { ...module, Client: class {} } })).toEqual([
+    expect.stringContaining('Client.setLogHandler, Client#subscribe'),
+  ]);
 });
 
 it('a package of CommonJS is found under its default export too', async () => {

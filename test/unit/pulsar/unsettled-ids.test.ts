@@ -61,6 +61,18 @@ it('what a cumulative acknowledgement covers is settled, batches in part', () =>
   expect(String(ids.find(idOf(2)))).toBe('after');
 });
 
+it('what has not come again when the next connection is lost too is forgotten: another consumer has it', () => {
+  const ids = withBatch();
+  ids.received(idOf(2), official('elsewhere'));
+  ids.connectionLost();
+  expect(String(ids.find(idOf(2)))).toBe('elsewhere');
+  ids.received(idOf(1, 0), official('again'));
+  ids.connectionLost();
+  expect([String(ids.find(idOf(1, 0))), ids.find(idOf(2)), ids.size]).toEqual(['again', undefined, 1]);
+  ids.connectionLost();
+  expect(ids.size).toBe(0);
+});
+
 it('of batches that are done no more than 1,000 are remembered', () => {
   const ids = new UnsettledIds();
   for (let entry = 0; entry < 3_000; entry++) {
