@@ -17,6 +17,7 @@ import type { Outage } from './outage.js';
 import type { Pauses } from './pauses.js';
 import { receiveAgain } from './receive-again.js';
 import type { Disposition, Settler } from './settler.js';
+import { TopicConnections } from './topic-connections.js';
 
 /** Runs started before input and timers get their turn: a handler that feeds its own topic must not keep them out. */
 const RUNS_PER_TURN = 256;
@@ -52,8 +53,7 @@ export class ConsumerLoop {
   /** Runs started in this turn of the event loop. */
   #runsThisTurn = 0;
   #ended = false;
-  /** The connection of each topic, partitions one by one; absent while it is lost or stands by. */
-  readonly #connections = new Map<string, number>();
+  readonly #connections = new TopicConnections();
   readonly #receiveEnd = new AbortController();
   #draining = false;
   /** What is still being settled goes back. */
@@ -91,9 +91,14 @@ export class ConsumerLoop {
     return this.#kept.blocked;
   }
 
+  /** Full names of the topics that are connected now. */
+  get topics(): readonly string[] {
+    return this.#connections.attached;
+  }
+
   /** Whether the connection that a message came over is still there. */
-  isConnected({ id, connection }: ReceivedMessage): boolean {
-    return this.#connections.get(id.topic) === connection;
+  isConnected(message: ReceivedMessage): boolean {
+    return this.#connections.has(message);
   }
 
   /** Whether a run that had to wait may start now. */
@@ -239,20 +244,11 @@ export class ConsumerLoop {
   #arrived(message: ReceivedMessage): void {
     const { registry, settler } = this.#options;
     if (this.#draining) return; // it came too late to be taken: it goes back when the subscription closes
-    if (this.#isOutdated(message)) return;
+    if (this.#connections.isOutdated(message)) return;
     const arrival = registry.admit(message);
     if (arrival instanceof DeliveryRecord) {
       if (!this.#isTooEarly(arrival)) this.#enter(arrival);
     } else if (arrival.copyOf === 'acknowledged') void settler.acknowledgeAgain(message.id);
-  }
-
-  /**
-   * It was on its way here when its connection was lost: the broker sends it again, after those that come before it. Taken
-   * now, it would pass them.
-   */
-  #isOutdated({ id, connection }: ReceivedMessage): boolean {
-    const current = this.#connections.get(id.topic);
-    return current === undefined || connection < current;
   }
 
   /**
@@ -360,7 +356,7 @@ export class ConsumerLoop {
    * and what is kept sleeps until its copy comes.
    */
   #connectionLost(topic: string): void {
-    if (!this.#connections.delete(topic)) return;
+    if (!this.#connections.lose(topic)) return;
     const { registry, outage } = this.#options;
     const isOfTopic = ({ message }: DeliveryRecord): boolean => message.id.topic === topic;
     this.#lanes.removeWaiting(isOfTopic);

@@ -127,9 +127,9 @@ export class Dispatcher {
 
   /** A handler may name one partition as its topic. A retry letter of unknown origin is read as the first topic's. */
   #readerFor({ message, originTopic }: DeliveryRecord): PayloadReader {
-    const { readers } = this.#plan;
+    const { readers, patternReader } = this.#plan;
     const [first] = message.letter === undefined ? [] : readers.values();
-    const reader = readers.get(message.id.topic) ?? readers.get(originTopic) ?? first;
+    const reader = patternReader ?? readers.get(message.id.topic) ?? readers.get(originTopic) ?? first;
     if (reader === undefined) throw new Error(`no payload reader for topic ${message.id.topic}`);
     return reader;
   }

@@ -88,6 +88,7 @@ function plansOf(handlers: unknown, options: ExplainOptions): Explained {
   const { namespace = DEFAULT_NAMESPACE, topics = (name: string) => name, redelivery } = options;
   const planned = planHandlers(handlers as readonly HandlerDefinition[], {
     fullName: topicResolver(topics, namespace),
+    namespace,
     redelivery,
     transport: ANY_TRANSPORT,
     consumerName: (handler) => handler,

@@ -10,6 +10,7 @@ import { backoffHint, checkRedeliveryPolicy } from '../core/redelivery-policy.js
 import { DEAD_LETTER_CHOICES } from '../core/settlement.js';
 import { SUBSCRIPTION_TYPES, redeliversSingly } from '../core/subscription-spec.js';
 import { isTopic } from '../core/topic.js';
+import { qualifiedPattern, topicPattern } from '../core/topic-pattern.js';
 import type { Transport } from '../ports/transport.js';
 import { MIN_ACK_TIMEOUT_MS } from '../redelivery/ack-timeout-tracker.js';
 import { checkErrorRules, checkIdempotency, checkOutageRules, checkRefusalRule } from './handler-rule-checks.js';
@@ -20,6 +21,7 @@ export type HandlerPlace = 'function' | 'method';
 export interface HandlerCheckFacts {
   readonly place: HandlerPlace;
   readonly fullName: (name: string) => string;
+  readonly namespace: string;
   readonly transport: Pick<Transport, 'name' | 'capabilities'>;
 }
 
@@ -34,13 +36,14 @@ const SOURCES = 'a topic(), a list of them, a topic name or { pattern }';
 /** All problems of `definition`, as sentences that start with the handler's name. */
 export function handlerProblems(
   definition: HandlerDefinition,
-  { place, fullName, transport }: HandlerCheckFacts,
+  { place, ...facts }: HandlerCheckFacts,
 ): readonly string[] {
+  const { fullName } = facts;
   const check = new OptionChecker(subjectOf(definition.name));
   checkRequired(definition, place, check);
   check.nonEmptyString('name', definition.name);
   check.function('handle', definition.handle);
-  if ((definition.source as unknown) !== undefined) checkSource(definition, fullName, transport, check);
+  if ((definition.source as unknown) !== undefined) checkSource(definition, facts, check);
   checkBatchOptions(definition.batch, check);
   if (check.object('options', definition.options)) {
     checkOptions(definition.options, place, check);
@@ -67,10 +70,10 @@ function checkRequired(definition: HandlerDefinition, place: HandlerPlace, check
 
 function checkSource(
   definition: HandlerDefinition,
-  fullName: (name: string) => string,
-  transport: Pick<Transport, 'name' | 'capabilities'>,
+  facts: Omit<HandlerCheckFacts, 'place'>,
   check: OptionChecker,
 ): void {
+  const { fullName } = facts;
   const source: unknown = definition.source;
   const hasPayload = definition.payload !== undefined || definition.codec !== undefined;
   if (typeof source === 'string') return checkTopicName(source, fullName, check);
@@ -85,11 +88,40 @@ function checkSource(
     }
     return;
   }
-  if (typeof source === 'object' && source !== null && (source as { pattern?: unknown }).pattern instanceof RegExp) {
-    if (transport.capabilities.has('pattern-subscriptions')) return;
-    return check.problem(`the ${transport.name} transport cannot subscribe by pattern; list the topics`);
-  }
+  const { pattern } = (typeof source === 'object' && source !== null ? source : {}) as { pattern?: unknown };
+  if (pattern instanceof RegExp) return checkPattern(pattern, definition, facts, check);
   check.problem(`its source must be ${SOURCES}, got ${describeValue(source)}`);
+}
+
+/** Letters of its own that a pattern means would go round for ever (G-19). */
+function checkPattern(
+  pattern: RegExp,
+  { options, subscription }: HandlerDefinition,
+  { fullName, namespace, transport }: Omit<HandlerCheckFacts, 'place'>,
+  check: OptionChecker,
+): void {
+  if (!transport.capabilities.has('pattern-subscriptions'))
+    check.problem(`the ${transport.name} transport cannot subscribe by pattern; list the topics`);
+  const wrong = topicPattern(pattern, subscription, undefined);
+  if (typeof wrong === 'string') return check.problem(`its pattern ${wrong}, got ${describeValue(String(pattern))}`);
+  const parsed = topicPattern(qualifiedPattern(pattern, namespace), subscription, undefined);
+  if (typeof parsed === 'string') return; // the namespace is wrong, which is said where it was given
+  const { retryTopic, deadLetterTopic } = (options as HandlerOptions | undefined) ?? {};
+  if (retryTopic === true)
+    check.problem('"retryTopic: true" makes a topic for each one that is named; beside a pattern, give it a name');
+  for (const [option, name] of Object.entries({ retryTopic, deadLetterTopic })) {
+    if (typeof name !== 'string' || !isTopicName(name, fullName) || !parsed.matches(fullName(name))) continue;
+    check.problem(`"${option}" ${name} is one of the topics that its own pattern ${parsed.text} means`);
+  }
+}
+
+function isTopicName(name: string, fullName: (name: string) => string): boolean {
+  try {
+    fullName(name);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function checkTopicName(name: string, fullName: (name: string) => string, check: OptionChecker): void {

@@ -7,8 +7,8 @@ import { resolveBatchOptions } from '../core/batch-handler.js';
 import type { Codec } from '../core/codec.js';
 import { jsonCodec } from '../core/codec.js';
 import type { HandlerDefinition, HandlerFunction, HandlerOptions, OutageRule } from '../core/handler-definition.js';
+import { patternOf } from '../core/handler-definition.js';
 import type { ErrorRule } from '../core/outcome.js';
-import type { OptionChecker } from '../core/options.js';
 import { withoutAbsent } from '../core/options.js';
 import type { Redact } from '../core/redaction.js';
 import type { RedeliveryPolicy, RedeliveryPolicyOptions } from '../core/redelivery-policy.js';
@@ -18,6 +18,7 @@ import type { Ordering, SubscriptionSpec } from '../core/subscription-spec.js';
 import { redeliversSingly } from '../core/subscription-spec.js';
 import { isTopic } from '../core/topic.js';
 import { deadLetterTopicName, fullTopicName, retryTopicName } from '../core/topic-name.js';
+import { qualifiedPattern } from '../core/topic-pattern.js';
 import type { Capability } from '../ports/transport.js';
 import { delaysInClient } from './delayed-delivery.js';
 import { Idempotency } from './idempotent.js';
@@ -34,8 +35,12 @@ export type PlannedOutage = OutageRule & { readonly errors: NonNullable<OutageRu
 export interface HandlerPlan {
   readonly name: string;
   readonly spec: SubscriptionSpec;
-  /** By full topic name. */
+  /** By full topic name; none where there is a pattern. */
   readonly readers: ReadonlyMap<string, PayloadReader>;
+  /** The pattern, for what must not tell its topics apart; undefined where topics are named. */
+  readonly topicTemplate: string | undefined;
+  /** How payloads of the topics that a pattern means are read. */
+  readonly patternReader: PayloadReader | undefined;
   /** A BatchHandlerFunction where there is a `batch`. */
   readonly handle: HandlerFunction<never> | BatchHandlerFunction<never>;
   /** Runs at a time; of a batch handler, batches. */
@@ -81,6 +86,8 @@ export interface RetryPlan {
 export interface PlanContext {
   /** From a name in code to a full topic name. @throws PulseworkError TOPIC_NAME_INVALID */
   readonly fullName: (name: string) => string;
+  /** Of a pattern that names none. */
+  readonly namespace: string;
   readonly redelivery: RedeliveryPolicyOptions | undefined;
   readonly capabilities: ReadonlySet<Capability>;
   /** Unique per process, shown by the broker. */
@@ -118,9 +125,11 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
   const maxInFlight = concurrency * (batch?.maxMessages ?? 1);
   const readers = readersOf(definition, fullName);
   const topics = [...readers.keys()];
+  const pattern = patternOf(definition.source);
   const { initialPosition, prefetch = maxInFlight } = options;
   const spec: SubscriptionSpec = {
     topics,
+    ...(pattern !== undefined && { pattern: qualifiedPattern(pattern, context.namespace) }),
     subscription,
     type,
     initialPosition,
@@ -131,6 +140,8 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     name,
     spec,
     readers,
+    topicTemplate: spec.pattern?.source.replaceAll('\\/', '/'),
+    patternReader: pattern && payloadReader(definition),
     handle: definition.handle,
     concurrency,
     batch,
@@ -163,11 +174,15 @@ function readersOf(
   fullName: PlanContext['fullName'],
 ): Map<string, PayloadReader> {
   const readers = new Map<string, PayloadReader>();
-  if (typeof source === 'string') readers.set(fullName(source), { codec: codec ?? jsonCodec, schema: payload });
+  if (typeof source === 'string') readers.set(fullName(source), payloadReader({ codec, payload }));
   const topics = isTopic(source) ? [source] : Array.isArray(source) ? source : [];
   for (const topic of topics.filter(isTopic))
     readers.set(fullName(topic.name), { codec: topic.codec, schema: topic.schema });
   return readers;
+}
+
+function payloadReader({ codec = jsonCodec, payload }: Pick<HandlerDefinition, 'codec' | 'payload'>): PayloadReader {
+  return { codec, schema: payload };
 }
 
 function deadLetterNames(
@@ -196,59 +211,8 @@ function retryPlan(
   if (retryTopic === false) return undefined;
   const named = retryTopic === true ? undefined : fullName(retryTopic);
   const topicFor = (topic: string): string => named ?? retryTopicName(topic, spec.subscription);
-  const topics = [...new Set(spec.topics.map(topicFor))];
-  return { spec: { ...spec, topics, type: 'shared', initialPosition: 'earliest' }, topicFor };
-}
-
-/** A name tells handlers apart in logs, on dead letters and in the ids of what they publish. */
-export function checkNames(plans: readonly HandlerPlan[], check: OptionChecker): void {
-  const names = plans.map(({ name }) => name);
-  for (const name of new Set(names.filter((each, i) => names.indexOf(each) !== i))) {
-    check.problem(`two handlers are named ${JSON.stringify(name)}; names must be unique`);
-  }
-}
-
-/**
- * Two handlers on one topic and subscription would share its messages by chance, and two on one retry letter topic would each
- * run what the other one put there.
- */
-export function checkConflicts(plans: readonly HandlerPlan[], check: OptionChecker): void {
-  const taken = new Map<string, string>();
-  const retried = new Map<string, string>();
-  for (const { name, spec, retry } of plans) {
-    for (const topic of retry?.spec.topics ?? []) {
-      const other = retried.get(topic);
-      if (other === undefined) retried.set(topic, name);
-      else
-        check.problem(
-          `handlers ${JSON.stringify(other)} and ${JSON.stringify(name)} both use retry letter topic ${topic}; give each its own "retryTopic"`,
-        );
-    }
-    for (const topic of new Set([...spec.topics, ...(retry?.spec.topics ?? [])])) {
-      const key = `${topic} ${spec.subscription}`;
-      const other = taken.get(key);
-      if (other === undefined) taken.set(key, name);
-      else {
-        const subject = `handlers ${JSON.stringify(other)} and ${JSON.stringify(name)}`;
-        check.problem(
-          `${subject} both use subscription ${JSON.stringify(spec.subscription)} on ${topic}; give one of them another subscription name`,
-        );
-      }
-    }
-  }
-}
-
-/** Where a plan would feed itself its own dead letters or retry letters. */
-export function checkLetterLoops({ spec, retry, deadLetterTopic }: HandlerPlan, check: OptionChecker): void {
-  const retryTopics = retry?.spec.topics ?? [];
-  for (const topic of new Set(spec.topics.map(deadLetterTopic))) {
-    if (spec.topics.includes(topic))
-      check.problem(`its dead letter topic ${topic} is one of its own topics; failed messages would go round for ever`);
-    if (retryTopics.includes(topic)) check.problem(`its dead letter topic ${topic} is its retry letter topic too`);
-  }
-  for (const topic of retryTopics) {
-    if (spec.topics.includes(topic)) check.problem(`its retry letter topic ${topic} is one of its own topics`);
-  }
+  const topics = named === undefined ? [...new Set(spec.topics.map(topicFor))] : [named];
+  return { spec: { ...spec, topics, pattern: undefined, type: 'shared', initialPosition: 'earliest' }, topicFor };
 }
 
 /** The full name behind a name in code. */

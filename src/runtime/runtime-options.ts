@@ -1,19 +1,20 @@
 // What a runtime is given, its defaults, and what is wrong with it.
 import type { HandlerClass, HandlerDefinition } from '../core/handler-definition.js';
-import { containRejection, describeValue } from '../core/errors.js';
+import { describeValue } from '../core/errors.js';
 import { OptionChecker, seconds } from '../core/options.js';
 import type { RedeliveryPolicyOptions } from '../core/redelivery-policy.js';
 import { checkRedeliveryPolicy } from '../core/redelivery-policy.js';
 import { DEFAULT_NAMESPACE, namespaceProblem } from '../core/topic-name.js';
 import type { AttemptStore } from '../ports/attempt-store.js';
 import type { Clock } from '../ports/clock.js';
-import type { LineLevel, LogFields, Logger } from '../ports/logger.js';
+import type { Logger } from '../ports/logger.js';
 import type { Plugin } from '../ports/plugin.js';
 import type { Telemetry } from '../ports/telemetry.js';
 import type { Transport } from '../ports/transport.js';
 import { consoleLogger } from '../system/console-logger.js';
 import type { Environment } from '../system/environment.js';
 import { systemEnvironment } from '../system/environment.js';
+import { safeLogger } from '../system/safe-logger.js';
 import { systemClock } from '../system/system-clock.js';
 import type { HandlerResolver } from './handler-classes.js';
 
@@ -179,31 +180,4 @@ export function runtimeOptionProblems(options: RuntimeOptions): readonly string[
 function checkList(name: string, value: unknown, of: string, check: OptionChecker): void {
   if (value === undefined || Array.isArray(value)) return;
   check.problem(`"${name}" must be a list of ${of}, got ${describeValue(value)}`);
-}
-
-/** A logger that throws must not decide about a message, nor one that gives a promise end the process by its rejection. */
-function safeLogger(logger: Logger): Logger {
-  const safe = (level: LineLevel): Logger['info'] => {
-    return (message, fields) => {
-      try {
-        const write: (text: string, fields?: LogFields) => unknown = logger[level].bind(logger);
-        containRejection(write(message, fields));
-      } catch {
-        // Nowhere to tell: the logger itself is what failed.
-      }
-    };
-  };
-  return {
-    isEnabled: (level) => {
-      try {
-        return logger.isEnabled?.(level) ?? true;
-      } catch {
-        return true;
-      }
-    },
-    debug: safe('debug'),
-    info: safe('info'),
-    warn: safe('warn'),
-    error: safe('error'),
-  };
 }

@@ -1,7 +1,9 @@
 // The runtime: opens every subscription or none, runs handlers until it is told to drain, and closes everything.
 import { ConfigurationError, PulseworkError, toError } from '../core/errors.js';
 import { OptionChecker } from '../core/options.js';
+import { sourceText } from '../core/subscription-spec.js';
 import type { Topic } from '../core/topic.js';
+import { takesFrom } from '../core/topic-pattern.js';
 import type { RuntimeControl, SubscriptionHealth } from '../ports/runtime-view.js';
 import type { Subscription } from '../ports/transport.js';
 import { explain, explainable } from './explain.js';
@@ -94,7 +96,7 @@ export class Runtime {
   subscription(subscription: string, topic: string): SubscriptionHandle {
     const name = this.#plan.fullName(topic);
     const runner = this.#runners.find(
-      ({ plan }) => plan.spec.subscription === subscription && plan.spec.topics.includes(name),
+      ({ plan }) => plan.spec.subscription === subscription && takesFrom(plan.spec, name),
     );
     if (runner !== undefined) return runner;
     throw new PulseworkError(
@@ -191,7 +193,7 @@ export class Runtime {
 
   async #open(plan: StartPlan['plans'][number]): Promise<void> {
     const { options, fullName } = this.#plan;
-    const what = `subscription ${JSON.stringify(plan.spec.subscription)} on ${plan.spec.topics.join(', ')}`;
+    const what = `subscription ${JSON.stringify(plan.spec.subscription)} on ${sourceText(plan.spec)}`;
     let opening: Promise<Subscription> | undefined;
     try {
       const subscription = await this.#calls.run(`opening ${what}`, () => (opening = openSubscription(plan, options)));

@@ -79,6 +79,7 @@ export class SettlementReporter {
       handler: plan.name,
       subscription: plan.spec.subscription,
       topic: record.originTopic,
+      topicTemplate: plan.topicTemplate,
       id: record.message.id,
       key: record.message.key,
       properties: record.message.properties,

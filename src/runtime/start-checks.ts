@@ -9,7 +9,8 @@ import { handlerProblems } from './handler-checks.js';
 import type { ClassHandlers } from './handler-classes.js';
 import { readHandlerClass } from './handler-classes.js';
 import type { HandlerPlan, PlanContext } from './handler-plan.js';
-import { checkConflicts, checkLetterLoops, checkNames, planHandler, topicResolver } from './handler-plan.js';
+import { planHandler, topicResolver } from './handler-plan.js';
+import { checkConflicts, checkLetterLoops, checkNames, checkPatternConflicts } from './plan-conflicts.js';
 import { orderPlugins } from './plugin-order.js';
 import type { ResolvedRuntimeOptions, RuntimeOptions } from './runtime-options.js';
 import { resolveRuntimeOptions, runtimeOptionProblems } from './runtime-options.js';
@@ -42,7 +43,8 @@ export function planStart(given: RuntimeOptions): StartPlan {
   const suffix = Math.floor(environment.random() * 0x7fffffff).toString(36);
   const consumerName = (handler: string): string => `${handler}@${environment.host}:${environment.processId}-${suffix}`;
   const hasResolver = given.resolve !== undefined;
-  const context = { fullName, redelivery, transport, consumerName, hasResolver };
+  const { namespace } = options;
+  const context = { fullName, namespace, redelivery, transport, consumerName, hasResolver };
   const { plans, classes, problems: handlersProblems } = planHandlers(handlers, context);
   problems.push(...handlersProblems);
   const { ordered, problems: pluginProblems } = orderPlugins(options.plugins);
@@ -69,7 +71,7 @@ export function planHandlers(
   const plans: HandlerPlan[] = [];
   for (const definition of definitions) {
     const place = methods.has(definition) ? 'method' : 'function';
-    const own = handlerProblems(definition, { place, fullName: context.fullName, transport });
+    const own = handlerProblems(definition, { place, ...context, transport });
     problems.push(...own);
     // One with problems has no plan; the others are still checked against each other.
     if (own.length === 0) plans.push(planHandler(definition, { ...context, capabilities: transport.capabilities }));
@@ -103,6 +105,7 @@ function problemsTogether(plans: readonly HandlerPlan[]): readonly string[] {
   const check = new OptionChecker();
   checkNames(plans, check);
   checkConflicts(plans, check);
+  checkPatternConflicts(plans, check);
   for (const plan of plans) {
     const own = new OptionChecker(`handler ${JSON.stringify(plan.name)}`);
     checkLetterLoops(plan, own);

@@ -112,7 +112,7 @@ export class SubscriptionRunner {
     return {
       handler: this.plan.name,
       subscription: this.plan.spec.subscription,
-      topics: this.plan.spec.topics,
+      topics: this.plan.spec.pattern === undefined ? this.plan.spec.topics : this.#loop.topics,
       state: this.#drained === undefined ? working : 'draining',
       reason,
       pausedBy,

@@ -195,6 +195,7 @@ function runStart(plan: HandlerPlan, record: DeliveryRecord): RunStart {
     handler: plan.name,
     subscription: plan.spec.subscription,
     topic: record.originTopic,
+    topicTemplate: plan.topicTemplate,
     id,
     key,
     properties,

@@ -73,13 +73,16 @@ export class Metering {
     this.#book.health.close(this.#source);
   }
 
-  #seriesOf({ handler, topic, subscription }: Pick<RunStart, 'handler' | 'topic' | 'subscription'>): RunSeries {
+  #seriesOf(facts: Pick<RunStart, 'handler' | 'topic' | 'topicTemplate' | 'subscription'>): RunSeries {
+    const { handler, subscription, topicTemplate } = facts;
+    const topic = topicTemplate ?? facts.topic;
     const known = this.#runs.get(handler)?.get(topic);
     if (known !== undefined) return known;
     const bounded = this.#pairs >= this.#maxHandlers && handler !== names.OTHER;
     if (bounded) return this.#seriesOf({ handler: names.OTHER, topic: names.OTHER, subscription: names.OTHER });
     this.#pairs += 1;
-    const own = { [names.DESTINATION_NAME]: topic, [names.SUBSCRIPTION_NAME]: subscription, [names.HANDLER]: handler };
+    const destination = topicTemplate === undefined ? names.DESTINATION_NAME : names.DESTINATION_TEMPLATE;
+    const own = { [destination]: topic, [names.SUBSCRIPTION_NAME]: subscription, [names.HANDLER]: handler };
     const series = new RunSeries(this.#book, { ...this.#common, ...own });
     let topics = this.#runs.get(handler);
     if (topics === undefined) this.#runs.set(handler, (topics = new Map<string, RunSeries>()));

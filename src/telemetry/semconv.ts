@@ -9,6 +9,7 @@ export const PULSAR = 'pulsar';
 export const OPERATION_NAME = 'messaging.operation.name';
 export const OPERATION_TYPE = 'messaging.operation.type';
 export const DESTINATION_NAME = 'messaging.destination.name';
+export const DESTINATION_TEMPLATE = 'messaging.destination.template';
 export const DESTINATION_PARTITION_ID = 'messaging.destination.partition.id';
 export const SUBSCRIPTION_NAME = 'messaging.destination.subscription.name';
 export const MESSAGE_ID = 'messaging.message.id';

@@ -65,10 +65,11 @@ export class SpanAttributes {
     };
   }
 
-  #run({ handler, subscription, topic }: RunStart, partition: number): Attributes {
+  #run({ handler, subscription, topic, topicTemplate }: RunStart, partition: number): Attributes {
     return {
       ...this.#operation('process', 'process'),
       [names.DESTINATION_NAME]: topic,
+      ...(topicTemplate !== undefined && { [names.DESTINATION_TEMPLATE]: topicTemplate }),
       ...(partition >= 0 && { [names.DESTINATION_PARTITION_ID]: String(partition) }),
       [names.SUBSCRIPTION_NAME]: subscription,
       [names.HANDLER]: handler,

@@ -49,8 +49,8 @@ export class Tracing {
     const parent = this.#parentOf(created);
     const links = linksTo(validSpanOf(created), this.#carrier.originOf(start.properties), batch);
     const attributes = this.#attributes.run(start);
-    const { topic } = start;
-    const span = this.#tracer.startSpan(`process ${topic}`, { kind: SpanKind.CONSUMER, attributes, links }, parent);
+    const name = `process ${start.topicTemplate ?? start.topic}`;
+    const span = this.#tracer.startSpan(name, { kind: SpanKind.CONSUMER, attributes, links }, parent);
     if (span.isRecording()) span.setAttributes(this.#ofMessage(start));
     const { redact } = this.#options;
     return new ProcessSpan({ span, context: trace.setSpan(parent, span), openSpans: this.#openSpans, redact });
@@ -62,7 +62,8 @@ export class Tracing {
     const created = deliveries.map(({ properties }) => validSpanOf(this.#carrier.extract(properties)));
     const topic = onlyOne(deliveries.map((delivery) => delivery.topic));
     const attributes = this.#attributes.batch(start, topic);
-    const name = topic === undefined ? 'process' : `process ${topic}`;
+    const destination = deliveries[0]?.topicTemplate ?? topic;
+    const name = destination === undefined ? 'process' : `process ${destination}`;
     const links = linksTo(...created);
     const span = this.#tracer.startSpan(name, { kind: SpanKind.CONSUMER, attributes, links }, ROOT_CONTEXT);
     const batch = this.#call(span, ROOT_CONTEXT);

@@ -45,6 +45,19 @@ async function publishKeyed(...payloads: readonly string[]): Promise<void> {
 }
 
 describe('ordering: key', () => {
+  it('goes by the ordering key where a message has one, as the broker does (K-01)', async () => {
+    let failed = false;
+    const { runs } = await startOrdered(({ payload }) => {
+      if (payload !== 'a1' || failed) return success();
+      failed = true;
+      return retry();
+    });
+    for (const [payload, orderingKey] of ['a1 x', 'b1 y', 'a2 x'].map((pair) => pair.split(' ')))
+      await world.publish('accounts', payload, { key: 'same', orderingKey: new TextEncoder().encode(orderingKey) });
+    await world.clock.advanceBy(seconds(5));
+    expect(runs).toEqual(['a1#1', 'b1#1', 'a1#2', 'a2#1']);
+  });
+
   it.each([
     ['retry', () => retry()],
     ['retryAfter', () => retryAfter(seconds(1))],

@@ -15,6 +15,7 @@ import { Handler, Subscribe } from '../../../decorators/index.js';
 import { embedded } from '../../../src/embedded.js';
 import { FakeClock } from '../../../src/testing.js';
 import { World } from '../../support/runtime-world.js';
+import { transportWith } from '../../support/transport-with.js';
 
 let world: World;
 beforeEach(() => void (world = new World()));
@@ -33,6 +34,13 @@ async function problemsOf(options: Partial<RuntimeOptions>): Promise<readonly st
 }
 
 describe('what is wrong with the options', () => {
+  it('is also what the transport cannot do', async () => {
+    const transport = transportWith(embedded({ broker: world.broker }), { capabilities: new Set() });
+    expect(await problemsOf({ transport, handlers: [handler('h', { source: { pattern: /x/ } })] })).toEqual([
+      'handler "h": the embedded transport cannot subscribe by pattern; list the topics',
+    ]);
+  });
+
   it('is all said at once, each with option, value and remedy', async () => {
     const problems = await problemsOf({
       namespace: 'acme',
@@ -51,7 +59,7 @@ describe('what is wrong with the options', () => {
         handler('e', { source: undefined, subscription: '' }),
         handler('f', { source: [] }),
         handler('g', { source: 'a/b' }),
-        handler('h', { source: { pattern: /x/ } }),
+        handler('h', { source: { pattern: /a\/b/ } }),
         handler('i', { source: orders, payload: z.string() }),
       ],
     });
@@ -75,7 +83,7 @@ describe('what is wrong with the options', () => {
       'handler "e": "subscription" must be a text that is not empty, got ""',
       'handler "f": its list of topics is empty; name at least one',
       'handler "g": topic name "a/b" is not valid: use "topic", "tenant/namespace/topic" or "persistent://tenant/namespace/topic"',
-      'handler "h": the embedded transport cannot subscribe by pattern; list the topics',
+      'handler "h": its pattern must be like "orders-.*", "tenant/namespace/orders-.*" or "persistent://tenant/namespace/orders-.*", got "/a\\\\/b/"',
       'handler "i": "payload" and "codec" belong to topic(); they are for sources given by name or pattern',
     ]);
   });

@@ -278,6 +278,15 @@ describe('series are bounded', () => {
     expect(await valuesBy(sdk, 'pulsework.deliveries.held', 'pulsework.handler')).toEqual({ a: 1, b: 1, _other: 2 });
   });
 
+  it('by the pattern of a handler, which stands for all of its topics', async () => {
+    const { sdk, telemetry } = started({ maxHandlers: 2 });
+    const topicTemplate = 'public/default/orders-.+';
+    for (const topic of ['a', 'b', 'c']) telemetry.onSettled?.(settled({ topic, topicTemplate }));
+
+    expect(await valuesBy(sdk, 'pulsework.outcomes', 'messaging.destination.template')).toEqual({ [topicTemplate]: 3 });
+    expect(await valuesBy(sdk, 'pulsework.outcomes', 'messaging.destination.name')).toEqual({ undefined: 3 });
+  });
+
   it('by topics published to', async () => {
     const { sdk, telemetry } = started({ maxHandlers: 2 });
     const message = { payload: null, properties: {} };

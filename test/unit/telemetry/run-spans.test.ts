@@ -48,6 +48,16 @@ describe('the span of a run', () => {
     expect(span.links.map(({ context: { spanId } }) => spanId)).toEqual([CREATION]);
   });
 
+  it('is named by the pattern of its handler, and says which topic it was', () => {
+    const { sdk, telemetry } = started();
+    startRun(telemetry, { topicTemplate: 'public/default/orders-.+' }).settled(settled());
+
+    expect(sdk.span('process public/default/orders-.+').attributes).toMatchObject({
+      'messaging.destination.name': TOPIC,
+      'messaging.destination.template': 'public/default/orders-.+',
+    });
+  });
+
   it('never belongs to what is active where the runtime calls', () => {
     const { sdk, telemetry } = started();
     trace.getTracer('app').startActiveSpan('boot', (boot) => {
