@@ -2,13 +2,13 @@
 import type { ConformanceHarness } from 'pulsework/testing';
 import { FakeClock, conformanceCases, missingFor, runConformanceCase } from 'pulsework/testing';
 import { EmbeddedBroker, embedded } from 'pulsework/embedded';
-import { deadLetterTopicName } from 'pulsework';
+import { TransportError, deadLetterTopicName } from 'pulsework';
 import { test } from 'vitest';
 import { readAll } from './read-all.js';
 
-function embeddedHarness(): ConformanceHarness {
+function embeddedHarness(deduplication: boolean): ConformanceHarness {
   const clock = new FakeClock();
-  const broker = new EmbeddedBroker({ clock });
+  const broker = new EmbeddedBroker({ clock, deduplication });
   let topics = 0;
   return {
     clock,
@@ -30,6 +30,25 @@ function embeddedHarness(): ConformanceHarness {
       };
     },
     unload: async (topic) => broker.unload(topic),
+    terminate: async (topic) => {
+      const last = broker.terminate(topic).get(topic);
+      if (last === undefined) throw new Error(`${topic} holds no message`);
+      return last;
+    },
+    grow: async (topic, partitions) => broker.growPartitions(topic, partitions),
+    // An option of the broker, for all of its topics.
+    deduplicate: deduplication ? async () => undefined : undefined,
+    expire: async (topic, subscription, olderThanMs) => broker.expireMessages(topic, subscription, olderThanMs),
+    deleteSubscription: async (topic, subscription) => {
+      try {
+        broker.deleteSubscription(topic, subscription);
+        return true;
+      } catch (error) {
+        if (error instanceof TransportError && error.code === 'NOT_ALLOWED') return false;
+        throw error;
+      }
+    },
+    deleteTopic: async (topic) => broker.deleteTopic(topic, { force: true }),
     readDeadLetters: (topic, subscription) =>
       readAll(embedded({ broker }), deadLetterTopicName(topic, subscription), () => clock.advanceBy(1)),
   };
@@ -37,7 +56,7 @@ function embeddedHarness(): ConformanceHarness {
 
 for (const conformanceCase of conformanceCases) {
   test(conformanceCase.title, async ({ skip }) => {
-    const harness = embeddedHarness();
+    const harness = embeddedHarness(conformanceCase.needs?.includes('deduplicate') === true);
     const { capabilities } = await harness.newTransport();
     const missing = missingFor(conformanceCase, capabilities, harness);
     skip(missing !== undefined, missing);

@@ -15,6 +15,7 @@ const PREFETCH_0 = 'a queue of 0 would keep the rest of each producer batch, so 
 const LATE_ACKS = 'an acknowledgement is sent within 100 ms after its promise has resolved, and nobody is told when';
 const BATCH_SIZE = 'it does not tell how many messages a batch has';
 const REWINDS = 'what lies in it when everything is asked back comes first, and a second time';
+const QUEUED = 'what lies in its queue is handed on as it lies there, whatever is asked back meanwhile';
 const BYTES = 'keys and ordering keys are texts to it';
 const NULLS = 'a null value is no bytes to it';
 
@@ -27,6 +28,7 @@ const BEYOND_THE_CLIENT: Readonly<Record<string, string>> = {
   'shared: what comes again goes before what is new, smallest position first': PREFETCH_0,
   'key-shared: what comes again goes before what is new, smallest position first': PREFETCH_0,
   'a redelivery request lowers what the consumer holds': PREFETCH_0,
+  'of a batch that comes to a client with a prefetch of 0 the rest waits for who asks next': PREFETCH_0,
   'with a prefetch of 0 nothing lies in a client that does not ask': PREFETCH_0,
   'permits come back as messages are taken, acknowledged or not': PREFETCH_0,
   'key-shared: a consumer without room holds up its own keys only': PREFETCH_0,
@@ -47,6 +49,8 @@ const BEYOND_THE_CLIENT: Readonly<Record<string, string>> = {
     LATE_ACKS,
   'exclusive: what lay in the client before a rewind comes once, in its place': REWINDS,
   'failover: what lay in the client before a rewind comes once, in its place': REWINDS,
+  'shared: asking for everything counts also what only lies in the client': QUEUED,
+  'key-shared: asking for everything counts also what only lies in the client': QUEUED,
   'failover: the reported state says who is active': 'it does not tell which consumer is active',
   'key-shared: a key in bytes belongs to the same consumer as the text of these bytes': BYTES,
   'a key arrives as it was given, in text or in bytes, or not at all': BYTES,

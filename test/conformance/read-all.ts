@@ -1,5 +1,5 @@
 // What a topic holds, from its first message on, until no more comes.
-import type { ReceivedMessage, Transport } from 'pulsework';
+import type { ReceivedMessage, Transport } from '../../src/index.js';
 
 /** @param wait lets some time pass; when nothing came meanwhile, that was all. Closes the transport. */
 export async function readAll(

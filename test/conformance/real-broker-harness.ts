@@ -1,16 +1,23 @@
 // The harness of the conformance suite on the shared real broker, in real time, whatever client is looked at. Batches are
 // published by the Java client.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EncodedMessage, Transport } from 'pulsework';
-import { deadLetterTopicName, parseMessageId, systemClock } from 'pulsework';
-import type { ConformanceCase, ConformanceHarness } from 'pulsework/testing';
-import { missingFor, runConformanceCase } from 'pulsework/testing';
+import type { EncodedMessage, Transport } from '../../src/index.js';
+import { deadLetterTopicName, parseMessageId, systemClock } from '../../src/index.js';
+import type { ConformanceCase, ConformanceHarness } from '../../src/testing.js';
+import { missingFor, runConformanceCase } from '../../src/testing.js';
+import { WireClient } from '../../src/wire.js';
 import type { SharedPulsar } from '../support/real-pulsar/integration-test.js';
+import { AdminCallError } from '../support/real-pulsar/pulsar-admin.js';
 import type { PeerMessage, PulsarPeer } from '../support/real-pulsar/pulsar-peer.js';
 import { readAll } from './read-all.js';
 
 /** A real broker answers a reader that finds nothing by silence: this long is believed. */
 const READ_WAIT_MS = 400;
+/** How long a policy of a topic may take to act, and how often it is looked whether it does. */
+const POLICY_LIMIT_MS = 15_000;
+const PROBE_EVERY_MS = 50;
+/** What the broker answers instead of deleting. */
+const CONSUMERS_CONNECTED = 412;
 
 export function realBrokerHarness(
   pulsar: SharedPulsar,
@@ -38,6 +45,29 @@ export function realBrokerHarness(
     unload: async (topic) => {
       await pulsar.admin.unload(topic);
     },
+    terminate: async (topic) => {
+      const { ledgerId, entryId } = await pulsar.admin.terminate(topic);
+      return { ledgerId, entryId, partition: -1, batchIndex: -1, batchSize: 0, topic };
+    },
+    grow: async (topic, partitions) => {
+      await pulsar.admin.growPartitionedTopic(topic, partitions);
+    },
+    deduplicate: (topic) => deduplicate(pulsar, topic),
+    expire: async (topic, subscription, olderThanMs) => {
+      await pulsar.admin.expireMessages(topic, subscription, olderThanMs / 1_000);
+    },
+    deleteSubscription: async (topic, subscription) => {
+      try {
+        await pulsar.admin.deleteSubscription(topic, subscription);
+        return true;
+      } catch (error) {
+        if (error instanceof AdminCallError && error.status === CONSUMERS_CONNECTED) return false;
+        throw error;
+      }
+    },
+    deleteTopic: async (topic) => {
+      await pulsar.admin.deleteTopic(topic);
+    },
     readDeadLetters: async (topic, subscription) =>
       readAll(await newTransport(), deadLetterTopicName(topic, subscription), () => sleep(READ_WAIT_MS)),
   };
@@ -53,6 +83,24 @@ export async function runOnRealBroker(
   const missing = missingFor(conformanceCase, capabilities, harness);
   skip(missing !== undefined, missing);
   await runConformanceCase(conformanceCase, harness);
+}
+
+/** The policy acts some time after it was set: until a repetition is dropped. */
+async function deduplicate(pulsar: SharedPulsar, topic: string): Promise<void> {
+  await pulsar.admin.createTopic(topic);
+  await pulsar.admin.topicPolicy(topic, 'deduplicationEnabled', true);
+  const client = new WireClient({ serviceUrl: pulsar.serviceUrl });
+  try {
+    const probe = await client.publisher(topic, { producerName: 'probe' });
+    const repeated = { payload: new Uint8Array(), properties: {} };
+    const giveUpAt = Date.now() + POLICY_LIMIT_MS;
+    while ((await probe.publish(repeated, 0)).ledgerId >= 0) {
+      if (Date.now() > giveUpAt) throw new Error(`${topic} does not deduplicate within ${POLICY_LIMIT_MS} ms`);
+      await sleep(PROBE_EVERY_MS);
+    }
+  } finally {
+    await client.close();
+  }
 }
 
 /** All messages of one call are one entry. */

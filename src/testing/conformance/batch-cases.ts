@@ -49,7 +49,10 @@ const forEachType: readonly ConformanceCase[] = forTypes(
 
 const cumulative: readonly ConformanceCase[] = forTypes(['exclusive', 'failover'], (type) => ({
   title: `${type}: a cumulative acknowledgement inside a batch covers its messages up to that one`,
-  rules: ['A-11: the broker combines sets by AND'],
+  rules: [
+    'A-11: the broker combines sets by AND',
+    'A-12: a cumulative acknowledgement inside a batch covers that batch up to its message, and what lies before it',
+  ],
   needs: ['producer-batches', 'cumulative-ack'],
   async run(world) {
     const topic = await world.newTopic();
@@ -189,6 +192,25 @@ const others: readonly ConformanceCase[] = [
       await world.publishBatch(topic, ...TEXTS);
       await world.publish(topic, 'last');
       await subscription.expectTexts(...TEXTS, ...TEXTS, 'last');
+    },
+  },
+  {
+    title: 'of a batch that comes to a client with a prefetch of 0 the rest waits for who asks next',
+    rules: [
+      'G-11: a client that has no room for more than it asked for holds the rest of a batch for the next receive',
+    ],
+    needs: ['producer-batches'],
+    async run(world) {
+      const topic = await world.newTopic();
+      const subscription = await world.subscribe(topic, { prefetch: 0 });
+      await world.publishBatch(topic, 'a', 'b', 'c');
+      await world.publish(topic, 'd');
+      const other = await world.subscribe(topic, { transport: await world.newTransport(), prefetch: 0 });
+      const [a] = await subscription.expectTexts('a');
+      await other.expectTexts('d');
+      const [b, c] = await subscription.expectTexts('b', 'c');
+      await subscription.acknowledge(a, b, c);
+      await subscription.expectQuiet();
     },
   },
   {

@@ -11,7 +11,16 @@ import type { ConformanceWorld } from './conformance-world.js';
 export type ConformanceRule = `${'N' | 'A' | 'D' | 'K' | 'Y' | 'S' | 'G'}-${number}: ${string}`;
 
 /** What a harness may be unable to do, whatever its transport can. */
-export type HarnessAbility = 'producer-batches' | 'statistics' | 'unload';
+export type HarnessAbility =
+  | 'producer-batches'
+  | 'statistics'
+  | 'unload'
+  | 'terminate'
+  | 'grow'
+  | 'deduplicate'
+  | 'expire'
+  | 'delete-subscription'
+  | 'delete-topic';
 
 export interface ConformanceCase {
   /** A sentence about behaviour; unique in the suite. */
@@ -46,6 +55,24 @@ export interface ConformanceHarness {
   readonly statistics?: ((topic: string, subscription: string) => Promise<SubscriptionFigures>) | undefined;
   /** The broker closes the topic with all its partitions, and loads it again. Left out where nobody can: see 'unload'. */
   readonly unload?: ((topic: string) => Promise<void>) | undefined;
+  /** The topic takes no further messages. Gives the id of its last one. Left out where nobody can: see 'terminate'. */
+  readonly terminate?: ((topic: string) => Promise<MessageId>) | undefined;
+  /** Gives a partitioned topic more partitions. Left out where nobody can: see 'grow'. */
+  readonly grow?: ((topic: string, partitions: number) => Promise<void>) | undefined;
+  /**
+   * From then on the topic, which has no partitions, drops what its producers repeat (S-44). It may hold messages of the
+   * harness afterwards. Left out where nobody can: see 'deduplicate'.
+   */
+  readonly deduplicate?: ((topic: string) => Promise<void>) | undefined;
+  /**
+   * Takes from the subscription what was published longer ago, in whole seconds, as a check of the time to live does (S-29).
+   * Left out where nobody can: see 'expire'.
+   */
+  readonly expire?: ((topic: string, subscription: string, olderThanMs: number) => Promise<void>) | undefined;
+  /** False when consumers that are connected forbid it (S-30). Left out where nobody can: see 'delete-subscription'. */
+  readonly deleteSubscription?: ((topic: string, subscription: string) => Promise<boolean>) | undefined;
+  /** Whoever is connected to it. Left out where nobody can: see 'delete-topic'. */
+  readonly deleteTopic?: ((topic: string) => Promise<void>) | undefined;
   /** All that the dead letter topic of this topic and subscription holds, from the first on. */
   readDeadLetters(topic: string, subscription: string): Promise<readonly ReceivedMessage[]>;
 }
@@ -68,17 +95,28 @@ export function forTypes<T extends SubscriptionType>(
   return types.flatMap((type) => cases.map((caseFor) => caseFor(type)));
 }
 
+/** What of a harness an ability is. */
+const MEMBER_OF = {
+  'producer-batches': 'publishBatch',
+  statistics: 'statistics',
+  unload: 'unload',
+  terminate: 'terminate',
+  grow: 'grow',
+  deduplicate: 'deduplicate',
+  expire: 'expire',
+  'delete-subscription': 'deleteSubscription',
+  'delete-topic': 'deleteTopic',
+} as const satisfies Readonly<Record<HarnessAbility, keyof ConformanceHarness>>;
+
 /** Why a case cannot run with this harness and a transport of these capabilities; undefined when it can. */
 export function missingFor(
   { needs = [] }: ConformanceCase,
   capabilities: ReadonlySet<Capability>,
-  harness: Pick<ConformanceHarness, 'publishBatch' | 'statistics' | 'unload'>,
+  harness: Pick<ConformanceHarness, (typeof MEMBER_OF)[HarnessAbility]>,
 ): string | undefined {
-  const missing = needs.filter((need) => {
-    if (need === 'unload') return harness.unload === undefined;
-    if (need === 'producer-batches') return harness.publishBatch === undefined;
-    if (need === 'statistics') return harness.statistics === undefined;
-    return !capabilities.has(need);
-  });
+  const isAbility = (need: Capability | HarnessAbility): need is HarnessAbility => Object.hasOwn(MEMBER_OF, need);
+  const missing = needs.filter((need) =>
+    isAbility(need) ? harness[MEMBER_OF[need]] === undefined : !capabilities.has(need),
+  );
   return missing.length === 0 ? undefined : `the transport or its harness lacks ${missing.join(', ')}`;
 }

@@ -24,6 +24,17 @@ export type TestSubscriptionOptions = Partial<Omit<SubscriptionSpec, 'topics'>> 
   readonly transport?: Transport | undefined;
 };
 
+type OptionalMember =
+  | 'publishBatch'
+  | 'statistics'
+  | 'unload'
+  | 'terminate'
+  | 'grow'
+  | 'deduplicate'
+  | 'expire'
+  | 'deleteSubscription'
+  | 'deleteTopic';
+
 export class ConformanceWorld {
   readonly #harness: ConformanceHarness;
   readonly #transports: Transport[] = [];
@@ -81,23 +92,47 @@ export class ConformanceWorld {
 
   /** Publishes the messages as one entry. Only for cases that need 'producer-batches'. */
   publishBatch(topic: string, ...messages: readonly TestMessage[]): Promise<readonly MessageId[]> {
-    const { publishBatch } = this.#harness;
-    if (publishBatch === undefined) throw new ConformanceFailure('a case with batches must need producer-batches');
-    return publishBatch(topic, messages.map(encoded));
+    return this.#able('publishBatch')(topic, messages.map(encoded));
   }
 
   /** Only for cases that need 'statistics'. */
   figures(topic: string, subscription = 's'): Promise<SubscriptionFigures> {
-    const { statistics } = this.#harness;
-    if (statistics === undefined) throw new ConformanceFailure('a case with statistics must need them');
-    return statistics(topic, subscription);
+    return this.#able('statistics')(topic, subscription);
   }
 
   /** Only for cases that need 'unload'. */
   async unload(topic: string): Promise<void> {
-    const { unload } = this.#harness;
-    if (unload === undefined) throw new ConformanceFailure('a case with an unload must need it');
-    await this.until(unload(topic), 'the unload of a topic');
+    await this.until(this.#able('unload')(topic), 'the unload of a topic');
+  }
+
+  /** Only for cases that need 'terminate'. */
+  terminate(topic: string): Promise<MessageId> {
+    return this.until(this.#able('terminate')(topic), 'the termination of a topic');
+  }
+
+  /** Only for cases that need 'grow'. */
+  async grow(topic: string, partitions: number): Promise<void> {
+    await this.until(this.#able('grow')(topic, partitions), 'more partitions');
+  }
+
+  /** Only for cases that need 'deduplicate'. */
+  async deduplicate(topic: string): Promise<void> {
+    await this.until(this.#able('deduplicate')(topic), 'deduplication');
+  }
+
+  /** Only for cases that need 'expire'. */
+  async expire(topic: string, olderThanMs: number, subscription = 's'): Promise<void> {
+    await this.until(this.#able('expire')(topic, subscription, olderThanMs), 'the expiry of messages');
+  }
+
+  /** False when it was refused. Only for cases that need 'delete-subscription'. */
+  deleteSubscription(topic: string, subscription = 's'): Promise<boolean> {
+    return this.until(this.#able('deleteSubscription')(topic, subscription), 'the deletion of a subscription');
+  }
+
+  /** Only for cases that need 'delete-topic'. */
+  async deleteTopic(topic: string): Promise<void> {
+    await this.until(this.#able('deleteTopic')(topic), 'the deletion of a topic');
   }
 
   readDeadLetters(topic: string, subscription: string): Promise<readonly ReceivedMessage[]> {
@@ -152,6 +187,13 @@ export class ConformanceWorld {
         throw new ConformanceFailure(`${what}: not within ${PATIENCE_MS} ms`);
       await this.elapse(STEP_MS);
     }
+  }
+
+  /** What of the harness a case must have named in `needs`. */
+  #able<K extends OptionalMember>(member: K): NonNullable<ConformanceHarness[K]> {
+    const able = this.#harness[member];
+    if (able === undefined) throw new ConformanceFailure(`a case that uses ${member} must need it`);
+    return able;
   }
 
   /** Ends everything that the case has opened. */

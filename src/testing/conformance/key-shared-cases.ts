@@ -8,12 +8,16 @@ import { takeFromAny } from './test-subscription.js';
 
 const keys = (count: number): string[] => Array.from({ length: count }, (_, i) => `key-${i}`);
 
-async function openKeyShared(world: ConformanceWorld, topic: string, consumerName: string): Promise<TestSubscription> {
+export async function openKeyShared(
+  world: ConformanceWorld,
+  topic: string,
+  consumerName: string,
+): Promise<TestSubscription> {
   return world.subscribe(topic, { type: 'key-shared', consumerName, transport: await world.newTransport() });
 }
 
 /** Publishes `key:round` for each key, rounds one after the other, so that no two of a key share an entry. */
-async function publishRounds(
+export async function publishRounds(
   world: ConformanceWorld,
   topic: string,
   allKeys: readonly string[],
@@ -75,6 +79,8 @@ const steady: readonly ConformanceCase[] = [
     rules: [
       'K-05: each consumer has 100 points on the ring, placed by its name; a slot belongs to the next point at or above it',
       'K-02: keys are hashed by Murmur3',
+      'K-03: the consistent ring has the slots 1 to 65,535',
+      'K-04: slots of known keys',
     ],
     async run(world) {
       const topic = await world.newTopic();

@@ -141,6 +141,37 @@ const others: readonly ConformanceCase[] = [
     },
   },
   {
+    title: 'a short name stands for a topic of the default namespace',
+    rules: ['S-41: `t` and `tenant/namespace/t` are short for `persistent://...`'],
+    async run(world) {
+      const topic = await world.newTopic();
+      const [, tenantAndMore = ''] = topic.split('://');
+      const short = tenantAndMore.replace('public/default/', '');
+      const one = await world.subscribe(short, { subscription: 'one' });
+      const two = await world.subscribe(tenantAndMore, { subscription: 'two' });
+      await world.publish(short, 'a');
+      await world.publish(topic, 'b');
+      for (const subscription of [one, two]) {
+        const messages = await subscription.expectTexts('a', 'b');
+        expectTrue(
+          messages.every(({ id }) => id.topic === topic),
+          'an id names its topic in full',
+        );
+      }
+    },
+  },
+  {
+    title: 'a name of another number of parts is refused',
+    rules: ['S-41: other numbers of parts are errors'],
+    async run(world) {
+      const transport = await world.transport();
+      for (const name of ['tenant/t', 'persistent://t', 'persistent://tenant/t', 'http://tenant/namespace/t', '']) {
+        await expectRefused(world.subscribe(name), 'TOPIC_NAME_INVALID', `a subscription on "${name}"`);
+        await expectRefused(transport.publisher(name), 'TOPIC_NAME_INVALID', `a publisher on "${name}"`);
+      }
+    },
+  },
+  {
     title: 'each subscription of a topic gets every message',
     rules: [],
     async run(world) {

@@ -154,6 +154,51 @@ const forEachType: readonly ConformanceCase[] = forTypes(
     },
   }),
   (type) => ({
+    title: `${type}: a message whose acknowledgement is under way does not come again for a request made after it`,
+    rules: ['A-10: a message is not handed on again while its acknowledgement is on its way'],
+    async run(world) {
+      const topic = await world.newTopic();
+      await world.publish(topic, 'a', 'b');
+      const subscription = await world.subscribe(topic, { type });
+      const [a, b] = await subscription.take(2);
+      await Promise.all([subscription.acknowledge(a), subscription.redeliver(a, b)]);
+      await subscription.expectTexts('b');
+      await subscription.expectQuiet();
+    },
+  }),
+  (type) => ({
+    title: `${type}: asking for everything counts also what only lies in the client`,
+    rules: ["A-20: asking for everything back counts also what only lay in the client's queue"],
+    needs: ['redelivery-count', 'statistics'],
+    async run(world) {
+      const topic = await world.newTopic();
+      const ids = await world.publish(topic, 'a', 'b', 'c');
+      const subscription = await world.subscribe(topic, { type });
+      await subscription.takeOne();
+      await world.eventually(async () => (await world.figures(topic)).unacknowledged === 3, 'all are in the client');
+      await world.until(subscription.port.redeliver(ids), 'a request for redelivery');
+      expectEqual(countsOf(await subscription.expectTexts('a', 'b', 'c')), [1, 1, 1], 'redelivery counts');
+      await subscription.expectQuiet();
+    },
+  }),
+  (type) => ({
+    title: `${type}: the first consumer after a time without any finds what is left once, whatever was asked back`,
+    rules: ['S-06: the first consumer of an empty subscription finds a fresh state: nothing replayed twice'],
+    needs: ['redelivery-count'],
+    async run(world) {
+      const topic = await world.newTopic();
+      const texts = ['a', 'b', 'c', 'd', 'e', 'f'];
+      await world.publish(topic, ...texts);
+      const first = await world.subscribe(topic, { type, prefetch: 1 });
+      const [a, b] = await first.take(2);
+      await first.redeliver(a, b);
+      await first.close();
+      const second = await world.subscribe(topic, { type });
+      expectEqual(countsOf(await second.expectTexts(...texts)), [0, 0, 0, 0, 0, 0], 'redelivery counts');
+      await second.expectQuiet();
+    },
+  }),
+  (type) => ({
     title: `${type}: a steady stream of redelivery requests starves neither the old nor the new`,
     rules: ['S-20: what must be delivered again goes out before anything new', 'S-10: a client grants permits again'],
     needs: ['redelivery-count'],

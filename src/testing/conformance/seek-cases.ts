@@ -196,6 +196,23 @@ const effects: readonly ConformanceCase[] = [
     },
   },
   {
+    title: 'a seek past it forgets what waits for its time and what was asked back',
+    rules: ['G-07: what skips messages drops the ones that wait for their time or for their redelivery, too'],
+    needs: ['delayed-delivery', 'redelivery-count'],
+    async run(world) {
+      const topic = await world.newTopic();
+      const subscription = await world.subscribe(topic, { prefetch: 1 });
+      const deliverAtMs = world.clock.now() + 800;
+      const late = { payload: new TextEncoder().encode('late'), deliverAtMs };
+      await world.publish(topic, late, 'a', 'b', 'c');
+      await subscription.redeliver(await subscription.takeOne());
+      await subscription.seek('latest');
+      await subscription.expectQuiet(1_300);
+      await world.publish(topic, 'new');
+      await subscription.expectTexts('new');
+    },
+  },
+  {
     title: 'a seek to an end moves all partitions',
     rules: ['S-28: seek moves the subscription to the target'],
     async run(world) {

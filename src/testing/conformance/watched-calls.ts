@@ -7,6 +7,8 @@ export class WatchedCalls {
   readonly transport: Transport;
   /** `published` when a receipt came from the watched topic, `failed` when it was made to fail, `acknowledged`. */
   readonly calls: ('published' | 'failed' | 'acknowledged')[] = [];
+  /** Publishers that were opened on the watched topic. */
+  publishers = 0;
   /** While true, publishes to the watched topic fail for a passing reason. */
   failing = false;
   /** While true, acknowledgements get lost on their way, as those of a client that waits for no receipt may. */
@@ -46,6 +48,7 @@ export class WatchedCalls {
 
   #publisher(inner: Publisher): Publisher {
     if (inner.topic !== this.#topic) return inner;
+    this.publishers += 1;
     return {
       topic: inner.topic,
       nextSequenceId: () => inner.nextSequenceId(),
