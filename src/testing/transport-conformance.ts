@@ -1,6 +1,8 @@
 // The conformance suite for transports, as data: the same cases for every adapter of the port `Transport`, whatever
 // runs them. `conformanceCases` are the cases, `runConformanceCase` runs one on a harness.
+import { ackTimeoutCases } from './conformance/ack-timeout-cases.js';
 import { acknowledgementCases } from './conformance/acknowledgement-cases.js';
+import { administrationCases } from './conformance/administration-cases.js';
 import { batchCases } from './conformance/batch-cases.js';
 import { clientDelayCases } from './conformance/client-delay-cases.js';
 import type { ConformanceCase, ConformanceHarness } from './conformance/conformance-case.js';
@@ -9,6 +11,7 @@ import { contentCases } from './conformance/content-cases.js';
 import { deadLetterCases } from './conformance/dead-letter-cases.js';
 import { delayedDeliveryCases } from './conformance/delayed-delivery-cases.js';
 import { flowCases } from './conformance/flow-cases.js';
+import { keyOrderCases } from './conformance/key-order-cases.js';
 import { keySharedCases } from './conformance/key-shared-cases.js';
 import { negativeAckCases } from './conformance/negative-ack-cases.js';
 import { openingCases } from './conformance/opening-cases.js';
@@ -16,6 +19,7 @@ import { redeliveryCases } from './conformance/redelivery-cases.js';
 import { retryLetterCases } from './conformance/retry-letter-cases.js';
 import { runtimeCases } from './conformance/runtime-cases.js';
 import { seekCases } from './conformance/seek-cases.js';
+import { settlementCases } from './conformance/settlement-cases.js';
 import { singleActiveCases } from './conformance/single-active-cases.js';
 import { topicCases } from './conformance/topic-cases.js';
 import { unloadCases } from './conformance/unload-cases.js';
@@ -29,6 +33,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...singleActiveCases,
   ...flowCases,
   ...keySharedCases,
+  ...keyOrderCases,
   ...delayedDeliveryCases,
   ...seekCases,
   ...contentCases,
@@ -39,6 +44,9 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...negativeAckCases,
   ...deadLetterCases,
   ...clientDelayCases,
+  ...ackTimeoutCases,
+  ...settlementCases,
+  ...administrationCases,
 ];
 
 /**

@@ -94,10 +94,13 @@ describe('a drain', () => {
 
   it('with an infinite deadline ends although a dead letter is refused for good', async () => {
     // It waits for what will end; a refused dead letter will not, and its message is safe at the broker.
-    const runtime = await start(() => poison('x'), { deadLetterTopic: 'non-persistent://public/default/no' });
+    world.broker.createSubscription('no', 's');
+    world.broker.terminate('no');
+    const runtime = await start(() => poison('x'), { deadLetterTopic: 'no' });
     await world.publish('orders', 1);
     await world.clock.advanceBy(0);
     expect(await ends(runtime.drain({ deadlineMs: Infinity }), seconds(86_400))).toBe(true);
+    expect(world.backlog('orders', 's')).toBe(1);
   });
 
   it.each([NaN, -1, 'soon' as never])('refuses the deadline %s by name', async (deadlineMs) => {
