@@ -30,7 +30,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'framework',
-          include: ['test/**/*.test.ts'],
+          include: ['test/**/*.test.ts', 'examples/**/*.test.ts'],
           exclude: ['**/node_modules/**', 'test/integration/**', 'test/conformance/{wire,pulsar}.test.ts'],
           // Files share what their worker has loaded: loading it anew for each would take a third of the time. So a test
           // takes back whatever it registers for the whole process.

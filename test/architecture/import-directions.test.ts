@@ -61,13 +61,14 @@ const RULES: Readonly<Record<string, Rule>> = {
   // The same: signals of this process.
   'src/plugins.ts': { parts: ['src/plugins', 'src/system', 'src/ports'], packages: [] },
   'src/otel.ts': { parts: ['src/telemetry'], packages: [] },
-  'src/testing.ts': { parts: ['src/testing', 'src/stores/memory'], packages: [] },
+  // Of the broker the types of `inject`.
+  'src/testing.ts': { parts: ['src/testing', 'src/broker', 'src/stores/memory'], packages: [] },
   // Sugar: sees what a user sees. Only the entry point for inversify loads inversify.
   'decorators/inversify.ts': { parts: ['src/index.ts'], packages: ['inversify'] },
   decorators: { parts: ['src/index.ts'], packages: [SCHEMA] },
   examples: {
     parts: [],
-    packages: ['pulsework', 'inversify', 'reflect-metadata', 'zod', 'valibot', '@opentelemetry', 'node:'],
+    packages: ['pulsework', 'inversify', 'reflect-metadata', 'zod', 'valibot', 'vitest', '@opentelemetry', 'node:'],
   },
 };
 

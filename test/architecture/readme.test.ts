@@ -223,7 +223,12 @@ function planOf(type?: SubscriptionType, capabilities: readonly Capability[] = [
   const given = { type, timeoutMs, handle: () => success() };
   const definition = defineHandler({ name: 'a', source: 't', subscription: 's', ...given });
   const names = { fullName: (name: string) => name, consumerName: (name: string) => name };
-  return planHandler(definition, { ...names, redelivery: undefined, capabilities: new Set(capabilities) });
+  return planHandler(definition, {
+    ...names,
+    redelivery: undefined,
+    namespace: 'public/default',
+    capabilities: new Set(capabilities),
+  });
 }
 
 /** The choice that a handler without one has, by what it does. */

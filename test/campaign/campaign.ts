@@ -9,6 +9,8 @@ export interface Campaign {
   readonly defaultMinutes?: number | undefined;
   /** A run that takes longer hangs, which is a violation; beyond the minutes it lasts. @default 60 seconds */
   readonly runLimitMs?: number | undefined;
+  /** How many runs go on at the same time; they are shown as they end. @default 1 */
+  readonly atOnce?: number | undefined;
   /** Once before the first run. Gives why the campaign cannot run on this machine; undefined where it can. */
   setUp?(): Promise<string | undefined>;
   /** One run, of so many minutes where it lasts as long as one says; equal seeds do the same. Gives what did not hold, a sentence each. What it throws is a violation too. */

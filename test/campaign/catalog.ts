@@ -1,6 +1,10 @@
 // All campaigns, in the order in which `--help` lists them.
+import { brokerScaleCampaign } from './broker-scale-campaign.js';
 import type { Campaign } from './campaign.js';
+import { conformanceCampaign } from './conformance-campaign.js';
 import { crashCampaign } from './crash-campaign.js';
+import { faultsCampaign } from './faults-campaign.js';
+import { differentialCampaign } from './differential-campaign.js';
 import { killCampaign } from './kill-campaign.js';
 import { nackScheduleCampaign } from './nack-schedule-campaign.js';
 import { otelLinesCampaign } from './otel-lines-campaign.js';
@@ -10,12 +14,16 @@ import { soakCampaign } from './soak-campaign.js';
 import { wireCutsCampaign } from './wire-cuts-campaign.js';
 
 export const CAMPAIGNS: readonly Campaign[] = [
+  conformanceCampaign,
   crashCampaign,
+  faultsCampaign,
   killCampaign,
   wireCutsCampaign,
+  differentialCampaign,
   nackScheduleCampaign,
   otelLinesCampaign,
   outageCampaign,
   redeliveryDelayCampaign,
+  brokerScaleCampaign,
   soakCampaign,
 ];

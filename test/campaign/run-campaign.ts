@@ -39,18 +39,23 @@ async function runAll(
 ): Promise<ExitCode> {
   const shown = new Progress(progress, campaign.name, runs);
   const violated: ViolatedRun[] = [];
+  let begun = 0;
   let done = 0;
-  while (done < runs && violated.length < MAX_VIOLATED_RUNS) {
-    const seed = firstSeed + done;
-    const violations = await runOnce(campaign, seed, minutes);
-    done += 1;
-    if (violations.length > 0) {
-      violated.push({ seed, violations });
-      shown.clear();
-      for (const line of linesOf(campaign, { seed, violations }, minutes)) report(line);
+  const runInTurn = async (): Promise<void> => {
+    while (begun < runs && violated.length < MAX_VIOLATED_RUNS) {
+      const seed = firstSeed + begun;
+      begun += 1;
+      const violations = await runOnce(campaign, seed, minutes);
+      done += 1;
+      if (violations.length > 0) {
+        violated.push({ seed, violations });
+        shown.clear();
+        for (const line of linesOf(campaign, { seed, violations }, minutes)) report(line);
+      }
+      shown.update(done, violated.length);
     }
-    shown.update(done, violated.length);
-  }
+  };
+  await Promise.all(Array.from({ length: campaign.atOnce ?? 1 }, runInTurn));
   shown.clear();
   const seeds = done === 1 ? `seed ${firstSeed}` : `seeds ${firstSeed} to ${firstSeed + done - 1}`;
   const seconds = (shown.elapsedMs / 1_000).toFixed(1);

@@ -66,6 +66,11 @@ export class PulsarAdmin {
     return this.call('PUT', `/${pathOf(topic)}/partitions`, partitions);
   }
 
+  /** More partitions than it has. */
+  growPartitionedTopic(topic: string, partitions: number): Promise<unknown> {
+    return this.call('POST', `/${pathOf(topic)}/partitions`, partitions);
+  }
+
   /** Clients that are connected make the topic again. */
   deleteTopic(topic: string): Promise<unknown> {
     return this.call('DELETE', `/${pathOf(topic)}?force=true`);
@@ -76,9 +81,16 @@ export class PulsarAdmin {
     return this.call('PUT', `/${pathOf(topic)}/unload`);
   }
 
-  /** Sends to it are refused afterwards. */
-  terminate(topic: string): Promise<unknown> {
-    return this.call('POST', `/${pathOf(topic)}/terminate`);
+  /** Sends to it are refused afterwards. Gives the place of its last message. */
+  async terminate(topic: string): Promise<{ readonly ledgerId: number; readonly entryId: number }> {
+    const last = await this.call('POST', `/${pathOf(topic)}/terminate`);
+    return last as { readonly ledgerId: number; readonly entryId: number };
+  }
+
+  /** As the check of the time to live does, which comes every five minutes: what was published so many whole seconds ago. */
+  expireMessages(topic: string, subscription: string, seconds: number): Promise<unknown> {
+    const path = `/${pathOf(topic)}/subscription/${encodeURIComponent(subscription)}/expireMessages/${seconds}`;
+    return this.call('POST', path);
   }
 
   async stats(topic: string): Promise<TopicStats> {
@@ -96,6 +108,11 @@ export class PulsarAdmin {
   createSubscription(topic: string, subscription: string): Promise<unknown> {
     const earliest = { ledgerId: -1, entryId: -1, partitionIndex: -1 };
     return this.call('PUT', `/${pathOf(topic)}/subscription/${encodeURIComponent(subscription)}`, earliest);
+  }
+
+  /** Refused with 412 while consumers are connected. */
+  deleteSubscription(topic: string, subscription: string): Promise<unknown> {
+    return this.call('DELETE', `/${pathOf(topic)}/subscription/${encodeURIComponent(subscription)}`);
   }
 
   /** Acts within 1.5 s. For example `topicPolicy(topic, 'maxUnackedMessagesOnConsumer', 5)`. */

@@ -14,7 +14,7 @@ import { PulsarAdmin } from './pulsar-admin.js';
 export interface PulsarOptions extends BrokerSettingsOptions {
   /** How many proxies can stand in front of the broker at once, see `faulty-proxy.ts`. @default 4 */
   readonly proxies?: number | undefined;
-  /** Megabytes of heap, and again of direct memory. @default 192; 512 for runs of many minutes */
+  /** Megabytes of heap, and again of direct memory. @default 320; 512 for runs of many minutes */
   readonly memoryMb?: number | undefined;
 }
 
@@ -29,7 +29,8 @@ export interface PulsarPlacement {
 /** Ports are chosen before they are bound, so another process can be quicker. */
 const PORT_TRIES = 3;
 const DEFAULT_PROXIES = 4;
-const DEFAULT_MEMORY_MB = 192;
+/** Enough for the gate's suites side by side, with messages of 6 MB cut into chunks. */
+const DEFAULT_MEMORY_MB = 320;
 
 /** Starts a broker on data of its own. Takes 10 to 20 s; the first time on a machine Maven downloads 145 MB of jars. */
 export async function startPulsar(options: PulsarOptions = {}, placement: PulsarPlacement = {}): Promise<RealPulsar> {
