@@ -7,7 +7,8 @@ import type { ResolvedBrokerOptions } from './broker-options.js';
 import { BytePool } from './byte-pool.js';
 import type { EntryOrigin } from './entry.js';
 import { Entry } from './entry.js';
-import { messageBytes, storedMessage } from './stored-message.js';
+import type { StoredMessage } from './stored-message.js';
+import { storedMessage } from './stored-message.js';
 
 export class EntryMaker {
   readonly #options: ResolvedBrokerOptions;
@@ -20,12 +21,12 @@ export class EntryMaker {
   }
 
   /** @throws TransportError PUBLISH_REFUSED. */
-  message(message: EncodedMessage): EncodedMessage {
+  message(message: EncodedMessage): StoredMessage {
     return storedMessage(message, this.#pool);
   }
 
   /** The messages of a producer batch. @throws TransportError PUBLISH_REFUSED, also for delayed ones (Y-01). */
-  batch(messages: readonly EncodedMessage[]): readonly EncodedMessage[] {
+  batch(messages: readonly EncodedMessage[]): readonly StoredMessage[] {
     if (messages.length === 0) throw publishRefused('a batch must hold at least one message');
     const stored = messages.map((message) => this.message(message));
     if (stored.some(({ deliverAtMs }) => deliverAtMs !== undefined)) {
@@ -35,21 +36,21 @@ export class EntryMaker {
   }
 
   /** @param topic full name, for errors. @throws TransportError MESSAGE_TOO_LARGE, NOT_ALLOWED. */
-  single(message: EncodedMessage, topic: string, origin: EntryOrigin): Entry {
+  single(message: StoredMessage, topic: string, origin: EntryOrigin): Entry {
     const { maxDeliveryDelayMs } = this.#options;
     const publishTimeMs = this.#clock.now();
     if (maxDeliveryDelayMs > 0 && (message.deliverAtMs ?? 0) - publishTimeMs > maxDeliveryDelayMs) {
       const text = `Exceeds max allowed delivery delay of ${maxDeliveryDelayMs} milliseconds`;
       throw new TransportError('NOT_ALLOWED', `publish to "${topic}": ${text}`, { retriable: false });
     }
-    const bytes = messageBytes(message);
+    const { bytes } = message;
     this.#checkSize(bytes, topic);
     return new Entry(message, { bytes, publishTimeMs }, origin);
   }
 
   /** @throws TransportError MESSAGE_TOO_LARGE. */
-  batched(messages: readonly EncodedMessage[], topic: string, origin: EntryOrigin): Entry {
-    const bytes = messages.reduce((sum, message) => sum + messageBytes(message), 0);
+  batched(messages: readonly StoredMessage[], topic: string, origin: EntryOrigin): Entry {
+    const bytes = messages.reduce((sum, message) => sum + message.bytes, 0);
     this.#checkSize(bytes, topic);
     return new Entry(messages, { bytes, publishTimeMs: this.#clock.now() }, origin);
   }

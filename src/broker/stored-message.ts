@@ -7,7 +7,7 @@ import type { MessageProperties } from '../core/properties.js';
 import { NO_PROPERTIES, areProperties, copyProperties, propertyProblems } from '../core/properties.js';
 
 /** The payload is kept as a place in the pool's blocks: an array for each would be a third of what a backlog takes. */
-class StoredMessage implements EncodedMessage {
+export class StoredMessage implements EncodedMessage {
   readonly key: MessageKey | undefined;
   readonly orderingKey: Uint8Array | undefined;
   readonly properties: MessageProperties;
@@ -32,20 +32,24 @@ class StoredMessage implements EncodedMessage {
   get payload(): Uint8Array | null {
     return this.#block?.subarray(this.#offset, this.#offset + this.#length) ?? null;
   }
+
+  /** Payload, properties and keys: what counts against the broker's limit. */
+  get bytes(): number {
+    const bytes = this.#length + keyBytes(this.key) + (this.orderingKey?.length ?? 0);
+    return this.properties === NO_PROPERTIES ? bytes : bytes + propertyBytes(this.properties);
+  }
 }
 
 /** @throws TransportError PUBLISH_REFUSED naming what is wrong with the message. */
-export function storedMessage(message: EncodedMessage, pool: BytePool): EncodedMessage {
+export function storedMessage(message: EncodedMessage, pool: BytePool): StoredMessage {
   checkMessage(message);
   return new StoredMessage(message, pool);
 }
 
-/** Payload, properties and keys in bytes: what counts against the broker's limit. */
-export function messageBytes(message: EncodedMessage): number {
-  let bytes = (message.payload?.length ?? 0) + keyBytes(message.key) + (message.orderingKey?.length ?? 0);
-  if (message.properties === NO_PROPERTIES) return bytes;
-  for (const name of Object.keys(message.properties)) {
-    bytes += Buffer.byteLength(name) + Buffer.byteLength(message.properties[name] ?? '');
+function propertyBytes(properties: MessageProperties): number {
+  let bytes = 0;
+  for (const name of Object.keys(properties)) {
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(properties[name] ?? '');
   }
   return bytes;
 }

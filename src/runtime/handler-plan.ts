@@ -212,7 +212,9 @@ function retryPlan(
   const named = retryTopic === true ? undefined : fullName(retryTopic);
   const topicFor = (topic: string): string => named ?? retryTopicName(topic, spec.subscription);
   const topics = named === undefined ? [...new Set(spec.topics.map(topicFor))] : [named];
-  return { spec: { ...spec, topics, pattern: undefined, type: 'shared', initialPosition: 'earliest' }, topicFor };
+  const { subscription, prefetch, consumerName } = spec;
+  const shared = { type: 'shared', initialPosition: 'earliest' } as const;
+  return { spec: { topics, subscription, prefetch, consumerName, ...shared }, topicFor };
 }
 
 /** The full name behind a name in code. */

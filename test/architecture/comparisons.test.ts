@@ -1,7 +1,7 @@
 // Comparisons that cannot fail. `toMatchObject` and `toEqual` take a regular expression as a value with no properties, which
 // any text is like: `expect.stringMatching()` is what looks at the text.
 import { expect, it } from 'vitest';
-import ts from 'typescript';
+import ts from 'typescript-6';
 import { filesUnder, isTypeScript, parse, textOf } from './source-files.js';
 
 /** What may be one, for files that need no closer look. */

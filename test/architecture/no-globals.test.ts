@@ -1,6 +1,6 @@
 // Time, randomness, the process and the console come through ports: only src/system touches them. Otherwise a test with
 // a FakeClock would see half of what production sees.
-import ts from 'typescript';
+import ts from 'typescript-6';
 import { expect, it } from 'vitest';
 import { filesUnder, isTypeScript, parse, syntaxOf } from './source-files.js';
 

@@ -1,6 +1,6 @@
 // The names that each entry point exports. A change here is a change for users: it belongs into CHANGELOG.md.
 // After an intended one: npx vitest run test/architecture/public-api.test.ts -u
-import ts from 'typescript';
+import ts from 'typescript-6';
 import { expect, it } from 'vitest';
 import { repositoryFiles, syntaxOf, textOf } from './source-files.js';
 

@@ -3,7 +3,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
-import { ROOT, runStep } from './step.mjs';
+import { EMIT, ROOT, runStep } from './step.mjs';
 
 await rm(join(ROOT, 'dist'), { recursive: true, force: true });
-if (!(await runStep('build', ['tsc', '-p', 'tsconfig.build.json', '--noCheck']))) process.exitCode = 1;
+if (!(await runStep('build', EMIT))) process.exitCode = 1;

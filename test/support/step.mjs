@@ -8,8 +8,19 @@ import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
+/** The compiler by its path: the package that tests read syntax trees with (`typescript-6`) has a `tsc` too. */
+const COMPILER = ['node', 'node_modules/typescript/bin/tsc'];
+
 /** The type check, type tests and examples included. What it found is kept, so that a second run is quick. */
-export const TYPE_CHECK = ['tsc', '-p', 'tsconfig.json', '--incremental', '--tsBuildInfoFile', 'types.tsbuildinfo'];
+export const TYPE_CHECK = [
+  ...COMPILER,
+  '-p',
+  'tsconfig.json',
+  '--incremental',
+  '--tsBuildInfoFile',
+  'types.tsbuildinfo',
+];
+export const EMIT = [...COMPILER, '-p', 'tsconfig.build.json', '--noCheck'];
 
 /** Runs a tool that this package has installed, or `node`. Gives whether it ended with exit code 0. */
 export async function runStep(title, command) {

@@ -23,6 +23,7 @@ const CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>([
 
 const KNOWN: readonly (keyof SubscriptionSpec)[] = [
   'topics',
+  'pattern',
   'subscription',
   'type',
   'initialPosition',
@@ -103,6 +104,7 @@ function checkSpec(spec: { readonly [K in keyof SubscriptionSpec]: unknown }): v
   const check = new OptionChecker('subscribe');
   if (check.object('spec', spec)) {
     check.unknownOptions(spec, KNOWN);
+    if (spec.pattern !== undefined) check.problem('"pattern" is not for the official client: name the topics');
     checkSubscriptionFields(spec, check);
     checkName('subscription', spec.subscription, check);
     checkName('consumerName', spec.consumerName, check);
