@@ -1,7 +1,8 @@
 // Entry point `pulsework/embedded`: the broker in this process and the transport on it.
 export { EmbeddedBroker } from './broker/embedded-broker.js';
-export type { EmbeddedBrokerOptions, ForceOption } from './broker/embedded-broker.js';
-export type { AccessMode, ConsumerRequest, ProducerRequest } from './broker/broker-requests.js';
+export type { EmbeddedBrokerOptions } from './broker/embedded-broker.js';
+export type { AccessMode } from './core/access-mode.js';
+export type { ConsumerRequest, ForceOption, ProducerRequest } from './broker/broker-requests.js';
 export type { ProducerHandle } from './broker/producer-handle.js';
 export type { TopicsChanged } from './broker/topic-registry.js';
 export type { BrokerOptions } from './broker/broker-options.js';

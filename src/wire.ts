@@ -2,12 +2,8 @@
 export { WireClient } from './transports/wire/wire-client.js';
 export type { WireConsumerOptions, WireSubscribeOptions } from './transports/wire/wire-consumer-options.js';
 export type { WireConsumer } from './transports/wire/wire-consumer.js';
-export type {
-  AccessMode,
-  BatchingOptions,
-  Routing,
-  WirePublisherOptions,
-} from './transports/wire/publisher-options.js';
+export type { AccessMode } from './core/access-mode.js';
+export type { BatchingOptions, Routing, WirePublisherOptions } from './transports/wire/publisher-options.js';
 export type { WireReader } from './transports/wire/wire-reader.js';
 export type { WireReaderOptions } from './transports/wire/wire-reader-options.js';
 export type { PatternDomain } from './core/topic-pattern.js';

@@ -64,14 +64,18 @@ const DURATIONS: readonly string[] = ['activeConsumerFailoverDelayMs', 'messageT
 
 const OPTION_NAMES = Object.keys(DEFAULT_BROKER_OPTIONS) as (keyof BrokerOptions)[];
 
-/** @throws ConfigurationError listing every problem. `otherNames` are options that the caller checks itself. */
+/**
+ * @param checkParts checks what is no number or switch: `clock` and `store`.
+ * @throws ConfigurationError listing every problem.
+ */
 export function resolveBrokerOptions(
   options: BrokerOptions,
-  otherNames: readonly string[] = [],
+  checkParts: (check: OptionChecker) => void = () => undefined,
 ): ResolvedBrokerOptions {
   const check = new OptionChecker('EmbeddedBroker');
   if (check.object('options', options)) {
-    check.unknownOptions(options, [...OPTION_NAMES, ...otherNames]);
+    check.unknownOptions(options, [...OPTION_NAMES, 'clock', 'store']);
+    checkParts(check);
     for (const name of OPTION_NAMES) {
       if (name === 'deduplication' || name === 'keySharedConsistentHashing') check.boolean(name, options[name]);
       else if (DURATIONS.includes(name)) check.durationMs(name, options[name]);

@@ -1,14 +1,13 @@
 // What clients ask the broker for when they connect, and what is wrong with it: all of it at once.
 import type { AccessMode } from '../core/access-mode.js';
 import { ACCESS_MODES } from '../core/access-mode.js';
-import { describeValue } from '../core/errors.js';
+import { PulseworkError, describeValue } from '../core/errors.js';
 import { OptionChecker } from '../core/options.js';
 import type { InitialPosition, SubscriptionType } from '../core/subscription-spec.js';
 import { SUBSCRIPTION_TYPES } from '../core/subscription-spec.js';
+import type { EntryOrigin } from './entry.js';
 import type { SlotRange } from './key-selector.js';
 import { stickyRangeProblems } from './sticky-ranges.js';
-
-export type { AccessMode };
 
 type Unchecked<Request> = { readonly [K in keyof Request]: unknown };
 
@@ -39,9 +38,33 @@ export interface ProducerRequest {
   readonly accessMode?: AccessMode | undefined;
 }
 
+/** Of a topic, or of a subscription, that is to go. */
+export interface ForceOption {
+  /** Disconnects whoever is connected; without it the call is refused then. @default false */
+  readonly force?: boolean | undefined;
+}
+
+const CONSUMER_FIELDS: readonly (keyof ConsumerRequest)[] = [
+  'topic',
+  'subscription',
+  'type',
+  'initialPosition',
+  'consumerName',
+  'priority',
+  'stickyRanges',
+  'allowOutOfOrder',
+];
+
 /** @throws ConfigurationError */
-export function checkConsumerRequest(request: Unchecked<ConsumerRequest>): void {
+export function checkConsumerRequest(request: Unchecked<ConsumerRequest>, sink: unknown): void {
   const check = new OptionChecker('subscribe');
+  check.methods('sink', sink ?? null, ['deliver', 'activeChanged', 'disconnected'], 'a ConsumerSink');
+  if (check.object('request', request)) checkConsumerFields(request, check);
+  check.throwIfAny();
+}
+
+function checkConsumerFields(request: Unchecked<ConsumerRequest>, check: OptionChecker): void {
+  check.unknownOptions(request, CONSUMER_FIELDS);
   check.required(request, {
     subscription: 'a text that is not empty',
     consumerName: 'a text that is not empty',
@@ -57,7 +80,6 @@ export function checkConsumerRequest(request: Unchecked<ConsumerRequest>): void 
     check.problem(`"priority" must be a whole number of 0 or more, got ${describeValue(priority)}`);
   }
   for (const problem of keySharedProblems(request)) check.problem(problem);
-  check.throwIfAny();
 }
 
 function keySharedProblems({ type, stickyRanges, allowOutOfOrder }: Unchecked<ConsumerRequest>): string[] {
@@ -72,16 +94,69 @@ function keySharedProblems({ type, stickyRanges, allowOutOfOrder }: Unchecked<Co
 }
 
 /** @throws ConfigurationError */
-export function checkProducerRequest(request: { readonly [K in keyof ProducerRequest]: unknown }): void {
+export function checkProducerRequest(request: Unchecked<ProducerRequest>, disconnected: unknown): void {
   const check = new OptionChecker('producer');
-  check.nonEmptyString('producerName', request.producerName);
-  check.oneOf('accessMode', request.accessMode, ACCESS_MODES);
+  check.function('disconnected', disconnected);
+  if (check.object('request', request)) {
+    check.unknownOptions(request, ['topic', 'producerName', 'accessMode']);
+    check.nonEmptyString('producerName', request.producerName);
+    check.oneOf('accessMode', request.accessMode, ACCESS_MODES);
+  }
   check.throwIfAny();
+}
+
+/** @throws ConfigurationError */
+export function checkForce(call: string, options: Unchecked<ForceOption>): void {
+  const check = new OptionChecker(call);
+  if (check.object('options', options)) {
+    check.unknownOptions(options, ['force']);
+    check.boolean('force', options.force);
+  }
+  check.throwIfAny();
+}
+
+/** @throws ConfigurationError */
+export function checkSubscriptionName(call: string, subscription: unknown): void {
+  const check = new OptionChecker(call);
+  check.nonEmptyString('subscription', subscription ?? null);
+  check.throwIfAny();
+}
+
+/** @throws ConfigurationError */
+export function checkExpiry(subscription: unknown, olderThanMs: unknown): void {
+  const check = new OptionChecker('expireMessages');
+  check.nonEmptyString('subscription', subscription ?? null);
+  check.durationMs('olderThanMs', olderThanMs ?? null);
+  check.throwIfAny();
+}
+
+/** One by one and without an object: it is asked of each message. @throws PulseworkError CONFIGURATION_INVALID */
+export function checkSequenceId(sequenceId: number): void {
+  if (Number.isSafeInteger(sequenceId) && sequenceId >= 0) return;
+  const rule = `sequence id must be a whole number of 0 or more, got ${describeValue(sequenceId)}`;
+  throw new PulseworkError('CONFIGURATION_INVALID', rule);
+}
+
+/** @throws PulseworkError CONFIGURATION_INVALID */
+export function checkOrigin(origin: EntryOrigin | null): void {
+  const { producerName, sequenceId } = (origin ?? {}) as Unchecked<EntryOrigin>;
+  if (typeof producerName !== 'string' || producerName === '') {
+    const rule = `"origin" needs the name of a producer, got ${describeValue(producerName)}`;
+    throw new PulseworkError('CONFIGURATION_INVALID', rule);
+  }
+  checkSequenceId(sequenceId as number);
 }
 
 /** @throws ConfigurationError */
 export function checkPartitions(call: string, partitions: unknown): void {
   const check = new OptionChecker(call);
   check.positiveInteger('partitions', partitions ?? null);
+  check.throwIfAny();
+}
+
+/** @throws ConfigurationError */
+export function checkWatcher(changed: unknown): void {
+  const check = new OptionChecker('watchTopics');
+  check.function('changed', changed ?? null);
   check.throwIfAny();
 }

@@ -27,6 +27,8 @@ export interface BrokerStore {
   /** Appends of one topic must complete in the order of the calls. A rejection fails that publish alone. */
   append(address: EntryAddress, entry: Entry): Stored;
   acknowledge(record: AcknowledgementRecord): Stored;
+  /** A message, or a batch, went over a topic that is not persistent: it is told, and not to be kept for anybody. */
+  passed?(topic: string, entry: Entry): void;
 }
 
 /** Nothing beyond memory: all is stored at once. */

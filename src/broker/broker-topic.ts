@@ -4,7 +4,6 @@ import type { InitialPosition } from '../core/subscription-spec.js';
 import { partitionOf } from '../core/topic-name.js';
 import { notSupported, stillInUse, subscriptionNotFound, topicTerminated } from './broker-errors.js';
 import type { BrokerProducer } from './broker-producer.js';
-import { memoryStore } from './broker-store.js';
 import type { Stored } from './broker-store.js';
 import { Deduplication } from './deduplication.js';
 import type { Entry } from './entry.js';
@@ -12,7 +11,7 @@ import { TopicLog } from './topic-log.js';
 import { TopicProducers } from './topic-producers.js';
 import type { TopicFacts } from './topic-subscription.js';
 import { TopicSubscription } from './topic-subscription.js';
-import { VOLATILE_OPTIONS, VOLATILE_PLACE, isVolatileName } from './volatile-topic.js';
+import { VOLATILE_OPTIONS, VOLATILE_PLACE, isVolatileName, volatileStore } from './volatile-topic.js';
 
 export interface Appended {
   /** -1:-1 for a repetition, of which nothing is stored (S-44). */
@@ -42,7 +41,7 @@ export class BrokerTopic {
     this.log = new TopicLog({ entries: options.maxLedgerEntries, bytes: options.maxLedgerBytes }, nextLedgerId);
     this.producers = new TopicProducers(name);
     this.#deduplication = options.deduplication ? new Deduplication(clock) : undefined;
-    const store = this.isVolatile ? memoryStore : facts.store;
+    const store = this.isVolatile ? volatileStore(facts.store) : facts.store;
     const { isVolatile, log } = this;
     this.#facts = { ...facts, options, store, isVolatile, log, passed: () => this.#passed() };
   }
@@ -73,10 +72,10 @@ export class BrokerTopic {
    */
   append(entry: Entry): Appended {
     if (this.#terminated) throw topicTerminated(this.name);
-    if (this.#deduplication?.isRepetition(entry) === true) return this.#repetition(entry);
+    if (this.#deduplication?.pushed(entry) === false) return this.#repetition(entry);
     const position = this.log.append(entry);
     const id = this.#idOf(position, entry.batchSize);
-    const stored = this.#facts.store.append({ topic: this.name, ledgerId: id.ledgerId, entryId: id.entryId }, entry);
+    const stored = this.#facts.store.append(id, entry);
     if (stored === undefined) {
       this.#appended(position, entry);
       return { id, stored };
@@ -109,7 +108,8 @@ export class BrokerTopic {
     if (known === undefined) throw subscriptionNotFound(subscription, this.name);
     const { length } = known.consumers;
     if (length === 0 || force) return;
-    throw stillInUse(`subscription "${subscription}" of topic "${this.name}" has ${length} connected consumers`);
+    const whose = `subscription "${subscription}" of topic "${this.name}"`;
+    throw stillInUse(`${whose} has ${length} connected consumers; "force" disconnects them`);
   }
 
   /** Removes it, and whoever is connected: what was kept for it alone can go. */
@@ -134,7 +134,8 @@ export class BrokerTopic {
 
   detach(producer: BrokerProducer): void {
     this.producers.detach(producer);
-    this.#deduplication?.producerLeft(producer.name);
+    // One that only waited may have the name of one that is still there.
+    if (!this.producers.has(producer.name)) this.#deduplication?.producerLeft(producer.name);
   }
 
   /** Takes no more messages (G-13). Doing it again changes nothing. @returns the last message; undefined when it has none. */

@@ -2,7 +2,8 @@
 // disconnected it (seek, unload) its calls fail with CONNECTION_LOST, permits are void.
 import { PulseworkError, TransportError, describeValue } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
-import { checkMessageId } from '../core/message-id.js';
+import { checkMessageId, checkMessageIdList } from '../core/message-id.js';
+import { seeksMessage } from '../core/topic-parts.js';
 import type { BrokerConsumer } from './broker-consumer.js';
 import type { Stored } from './broker-store.js';
 import type { FaultyConnection } from './faulty-connection.js';
@@ -49,9 +50,8 @@ export class ConsumerHandle {
   acknowledge(ids: readonly MessageId[]): Stored {
     this.#checkConnected();
     const stored: Stored[] = [];
-    for (const id of ids) {
-      const place = this.#placeOf(id);
-      const one = place === undefined ? undefined : this.#subscription.acknowledge(this.#consumer, place);
+    for (const place of this.#placesOf(ids)) {
+      const one = this.#subscription.acknowledge(this.#consumer, place);
       if (one !== undefined) stored.push(one);
     }
     this.#subscription.wake();
@@ -74,11 +74,7 @@ export class ConsumerHandle {
   /** Whole entries; ids not pending here are ignored (S-22). On Exclusive and Failover everything is sent again. */
   redeliver(ids: readonly MessageId[]): void {
     this.#checkConnected();
-    const positions = new Set<number>();
-    for (const id of ids) {
-      const place = this.#placeOf(id);
-      if (place !== undefined) positions.add(place.position);
-    }
+    const positions = new Set(this.#placesOf(ids).map(({ position }) => position));
     this.#subscription.redeliver(this.#consumer, positions);
   }
 
@@ -88,9 +84,13 @@ export class ConsumerHandle {
     this.#subscription.redeliver(this.#consumer, [...this.#consumer.pending.keys()]);
   }
 
-  /** Starts the subscription over from there; disconnects consumers, this one included (S-28). */
+  /**
+   * Starts the subscription over from there; disconnects consumers, this one included (S-28).
+   * @throws PulseworkError MESSAGE_ID_INVALID for what is no target.
+   */
   seek(to: MessageId | Date | 'earliest' | 'latest'): void {
     this.#checkConnected();
+    seeksMessage(to);
     // There is nothing to go back to.
     if (this.#broker.isVolatile) return;
     this.#subscription.seek(this.#seekPlace(to));
@@ -116,6 +116,7 @@ export class ConsumerHandle {
     if (this.#closed) return;
     this.#closed = true;
     this.#subscription.disconnect(this.#consumer);
+    this.#connection.closed();
   }
 
   #seekPlace(to: MessageId | Date | 'earliest' | 'latest'): MessagePlace {
@@ -124,6 +125,12 @@ export class ConsumerHandle {
     if (to === 'latest') return { position: log.end, batchIndex: -1 };
     if (to instanceof Date) return { position: log.positionAt(to.getTime()), batchIndex: -1 };
     return this.#placeOf(to) ?? { position: log.nearestPositionOf(to.ledgerId, to.entryId), batchIndex: -1 };
+  }
+
+  /** All of them before anything is done about one: a wrong id fails the call as a whole. */
+  #placesOf(ids: readonly MessageId[]): readonly MessagePlace[] {
+    checkMessageIdList(ids);
+    return ids.map((id) => this.#placeOf(id)).filter((place) => place !== undefined);
   }
 
   #placeOf(id: MessageId): MessagePlace | undefined {

@@ -1,7 +1,7 @@
 // What a subscription has acknowledged: everything up to the mark-delete position, single positions beyond it, and
 // single messages of producer batches (S-25, A-11). Positions count the entries of a topic from 0 over all ledgers.
 import { AckSet } from './ack-set.js';
-import { passed } from './passed-positions.js';
+import { passedPositions } from './passed-positions.js';
 import { PositionSet } from './position-set.js';
 
 /** `again`: it was acknowledged before. `partial`: other messages of the entry are not yet. `whole`: the entry is done. */
@@ -95,7 +95,7 @@ export class Cursor {
     const from = this.#markDelete + 1;
     if (this.#beyond.size > 0) this.#beyond.removeRange(from, markDelete);
     if (this.#batches.size > 0)
-      for (const position of passed(this.#batches, from, markDelete)) this.#batches.delete(position);
+      for (const position of passedPositions(this.#batches, from, markDelete)) this.#batches.delete(position);
     this.#markDelete = markDelete;
   }
 }

@@ -32,22 +32,22 @@ export class Deduplication {
   }
 
   /**
-   * Whether what is published was published before. If not, it counts as pushed. Of a batch the lowest id is compared and
-   * the highest is recorded: a batch that overlaps by one id is a repetition as a whole.
+   * An entry is on its way to the store; false for a repetition, which must not go there. Of a batch the lowest id is
+   * compared and the highest is recorded: a batch that overlaps by one id is a repetition as a whole.
    * @throws TransportError BROKER_ERROR, retriable, while it may be a repetition of what the store has not confirmed.
    */
-  isRepetition(entry: Entry): boolean {
+  pushed(entry: Entry): boolean {
     const { producerName, sequenceId } = entry;
     const highest = highestOf(entry);
     const known = this.#sequences.get(producerName);
     if (known === undefined) {
       this.#sequences.set(producerName, { pushed: highest, stored: -1 });
-      return false;
+      return true;
     }
-    if (sequenceId <= known.stored) return true;
+    if (sequenceId <= known.stored) return false;
     if (sequenceId <= known.pushed) throw undecided();
     known.pushed = highest;
-    return false;
+    return true;
   }
 
   stored(entry: Entry): void {

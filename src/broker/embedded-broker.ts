@@ -1,6 +1,6 @@
 // The embedded Pulsar broker: topics and partitions in this process, on a clock that is passed in. Everything that
 // happens follows from calls and timers in their order, so a test with a FakeClock always sees the same.
-import { ConfigurationError } from '../core/errors.js';
+import { describeValue } from '../core/errors.js';
 import type { EncodedMessage } from '../core/message.js';
 import type { MessageId } from '../core/message-id.js';
 import type { Clock } from '../ports/clock.js';
@@ -12,8 +12,16 @@ import { BrokerFaults } from './broker-faults.js';
 import type { BrokerOptions, ResolvedBrokerOptions } from './broker-options.js';
 import { resolveBrokerOptions } from './broker-options.js';
 import { BrokerProducer } from './broker-producer.js';
-import type { ConsumerRequest, ProducerRequest } from './broker-requests.js';
-import { checkConsumerRequest, checkPartitions, checkProducerRequest } from './broker-requests.js';
+import type { ConsumerRequest, ForceOption, ProducerRequest } from './broker-requests.js';
+import {
+  checkConsumerRequest,
+  checkExpiry,
+  checkForce,
+  checkOrigin,
+  checkPartitions,
+  checkProducerRequest,
+  checkSubscriptionName,
+} from './broker-requests.js';
 import type { BrokerStore } from './broker-store.js';
 import { memoryStore } from './broker-store.js';
 import { BrokerTopic } from './broker-topic.js';
@@ -23,7 +31,7 @@ import { EntryMaker } from './entry-maker.js';
 import type { FaultOptions } from './fault-options.js';
 import { FaultyConnection } from './faulty-connection.js';
 import { LedgerIds } from './ledger-ids.js';
-import { expireMessages } from './message-expiry.js';
+import { startMessageExpiry } from './message-expiry.js';
 import { ProducerHandle } from './producer-handle.js';
 import { TopicRegistry } from './topic-registry.js';
 import type { TopicsChanged } from './topic-registry.js';
@@ -36,11 +44,6 @@ export interface EmbeddedBrokerOptions extends BrokerOptions {
   readonly clock: Clock;
   /** Where entries and acknowledgements are kept beyond memory. @default memoryStore */
   readonly store?: BrokerStore | undefined;
-}
-
-export interface ForceOption {
-  /** Disconnects whoever is connected; without it the call is refused then. @default false */
-  readonly force?: boolean | undefined;
 }
 
 export class EmbeddedBroker {
@@ -57,17 +60,19 @@ export class EmbeddedBroker {
 
   /** @throws ConfigurationError */
   constructor(options: EmbeddedBrokerOptions) {
-    this.options = resolveBrokerOptions(options, ['clock', 'store']);
-    if (typeof (options.clock as Clock | undefined)?.setTimer !== 'function') {
-      throw new ConfigurationError(['EmbeddedBroker: "clock" must be a Clock']);
-    }
+    this.options = resolveBrokerOptions(options, (check) => {
+      const { now, setTimer } = (options.clock as Partial<Clock> | null | undefined) ?? {};
+      if (typeof now !== 'function' || typeof setTimer !== 'function')
+        check.problem(`"clock" must be a Clock, got ${describeValue(options.clock)}`);
+      check.methods('store', options.store, ['append', 'acknowledge'], 'leave it out for memory alone');
+    });
     this.clock = options.clock;
     this.#ledgerIds = new LedgerIds(this.clock.now());
     this.#store = options.store ?? memoryStore;
     this.#entries = new EntryMaker(this.options, this.clock);
     const later = (report: () => void): void => this.#turn.later(report);
     this.#topics = new TopicRegistry({ make: (name) => this.#makeTopic(name), later });
-    expireMessages(this.clock, this.options.messageTtlMs, () => this.#topics.all());
+    startMessageExpiry(this.clock, this.options.messageTtlMs, () => this.#topics.all());
   }
 
   /** Short or full name. @throws TransportError NOT_SUPPORTED when the topic exists. */
@@ -123,8 +128,9 @@ export class EmbeddedBroker {
    * disconnected by it and connects again makes it anew, partitions one by one as topics without a parent.
    * @throws TransportError TOPIC_NOT_FOUND; NOT_ALLOWED while consumers or producers are connected, unless `force`.
    */
-  deleteTopic(name: string, { force = false }: ForceOption = {}): void {
-    this.#topics.delete(this.fullName(name), force);
+  deleteTopic(name: string, options: ForceOption = {}): void {
+    checkForce('deleteTopic', options);
+    this.#topics.delete(this.fullName(name), options.force === true);
   }
 
   /**
@@ -144,10 +150,11 @@ export class EmbeddedBroker {
    * @throws TransportError PUBLISH_REFUSED, MESSAGE_TOO_LARGE, NOT_SUPPORTED, TOPIC_TERMINATED, NOT_ALLOWED, PRODUCER_BUSY
    *   while a producer has the topic for itself; PulseworkError TOPIC_NAME_INVALID.
    */
-  async publish(topic: string, message: EncodedMessage, origin: EntryOrigin = this.#ownOrigin()): Promise<MessageId> {
+  async publish(topic: string, message: EncodedMessage, origin?: EntryOrigin): Promise<MessageId> {
     const copy = this.#entries.message(message);
+    if (origin !== undefined) checkOrigin(origin);
     const target = this.#route(topic, copy);
-    const { id, stored } = target.append(this.#entries.single(copy, target.name, origin));
+    const { id, stored } = target.append(this.#entries.single(copy, target.name, origin ?? this.#ownOrigin()));
     if (stored !== undefined) await stored;
     return id;
   }
@@ -159,12 +166,15 @@ export class EmbeddedBroker {
   async publishBatch(
     topic: string,
     messages: readonly EncodedMessage[],
-    origin: EntryOrigin = this.#ownOrigin(messages.length),
+    origin?: EntryOrigin,
   ): Promise<readonly MessageId[]> {
     const copies = this.#entries.batch(messages);
+    if (origin !== undefined) checkOrigin(origin);
     const [first] = copies;
     const target = this.#route(topic, first as EncodedMessage);
-    const { id, stored } = target.append(this.#entries.batched(copies, target.name, origin));
+    const { id, stored } = target.append(
+      this.#entries.batched(copies, target.name, origin ?? this.#ownOrigin(copies.length)),
+    );
     if (stored !== undefined) await stored;
     return copies.map((_, batchIndex) => ({ ...id, batchIndex }));
   }
@@ -174,7 +184,7 @@ export class EmbeddedBroker {
    * @throws TransportError CONSUMER_BUSY, TOPIC_NOT_FOUND; ConfigurationError.
    */
   subscribe(request: ConsumerRequest, sink: ConsumerSink): ConsumerHandle {
-    checkConsumerRequest(request);
+    checkConsumerRequest(request, sink);
     const topic = this.#single(request.topic, 'subscribe');
     const subscription = topic.subscription(request.subscription, request.initialPosition);
     const single = request.type === 'exclusive' || request.type === 'failover';
@@ -199,7 +209,7 @@ export class EmbeddedBroker {
    *   `exclusive` finds others, TOPIC_TERMINATED, TOPIC_NOT_FOUND; ConfigurationError.
    */
   producer(request: ProducerRequest, disconnected: () => void = () => undefined): ProducerHandle {
-    checkProducerRequest(request);
+    checkProducerRequest(request, disconnected);
     const topic = this.#single(request.topic, 'publish');
     const { producerName: name = this.newProducerName(), accessMode = 'shared' } = request;
     const producer = new BrokerProducer({ name, accessMode, disconnected });
@@ -212,6 +222,7 @@ export class EmbeddedBroker {
    * The topic is created when it does not exist. @throws TransportError NOT_SUPPORTED where nothing is kept for one.
    */
   createSubscription(name: string, subscription: string): void {
+    checkSubscriptionName('createSubscription', subscription);
     const full = this.fullName(name);
     if (isVolatileName(full)) throw notSupported(`"${full}" is not persistent and keeps nothing for a subscription`);
     for (const partition of this.partitionsOf(name))
@@ -223,7 +234,9 @@ export class EmbeddedBroker {
    * `initialPosition` says. @throws TransportError TOPIC_NOT_FOUND, also for the subscription; NOT_ALLOWED while consumers
    *   are connected, unless `force`.
    */
-  deleteSubscription(name: string, subscription: string, { force = false }: ForceOption = {}): void {
+  deleteSubscription(name: string, subscription: string, options: ForceOption = {}): void {
+    checkForce('deleteSubscription', options);
+    const force = options.force === true;
     const topics = this.#topics.loaded(this.fullName(name));
     for (const topic of topics) topic.checkDeletable(subscription, force);
     for (const topic of topics) topic.deleteSubscription(subscription);
@@ -234,6 +247,7 @@ export class EmbeddedBroker {
    * its time to live is over (S-29); on each partition. @throws TransportError TOPIC_NOT_FOUND, also for the subscription.
    */
   expireMessages(name: string, subscription: string, olderThanMs: number): void {
+    checkExpiry(subscription, olderThanMs);
     const topics = this.#topics.loaded(this.fullName(name));
     for (const topic of topics) topic.expire(this.clock.now() - olderThanMs, subscription);
   }

@@ -1,5 +1,5 @@
 // What is published becomes an entry: checked, copied so that it keeps no tie to the caller, and within the broker's limits.
-import { TransportError } from '../core/errors.js';
+import { TransportError, describeValue } from '../core/errors.js';
 import type { EncodedMessage } from '../core/message.js';
 import type { Clock } from '../ports/clock.js';
 import { publishRefused } from './broker-errors.js';
@@ -27,6 +27,7 @@ export class EntryMaker {
 
   /** The messages of a producer batch. @throws TransportError PUBLISH_REFUSED, also for delayed ones (Y-01). */
   batch(messages: readonly EncodedMessage[]): readonly StoredMessage[] {
+    if (!isList(messages)) throw publishRefused(`a batch must be a list of messages, got ${describeValue(messages)}`);
     if (messages.length === 0) throw publishRefused('a batch must hold at least one message');
     const stored = messages.map((message) => this.message(message));
     if (stored.some(({ deliverAtMs }) => deliverAtMs !== undefined)) {
@@ -61,4 +62,9 @@ export class EntryMaker {
     const text = `a message of ${bytes} bytes is larger than the ${maxMessageBytes} bytes that topic "${topic}" takes`;
     throw new TransportError('MESSAGE_TOO_LARGE', text, { retriable: false });
   }
+}
+
+/** Unlike Array.isArray it leaves the type of the items alone. */
+function isList(value: unknown): boolean {
+  return Array.isArray(value);
 }

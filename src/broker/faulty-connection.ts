@@ -30,6 +30,8 @@ export class FaultyConnection implements ConsumerSink {
   /** In the order in which they left the broker; due times never fall. */
   readonly #late: Late[] = [];
   #timer: Timer | undefined;
+  /** Of everything else that is to happen later: none outlives the connection. */
+  readonly #timers = new Set<Timer>();
   /** Whether what is sent is lost, and when that is found out. */
   #silent = false;
   /** Receipts under way: they fail when the connection does. */
@@ -69,22 +71,30 @@ export class FaultyConnection implements ConsumerSink {
   }
 
   disconnected(): void {
+    this.closed();
+    this.#sink.disconnected();
+  }
+
+  /** Its consumer left: nothing comes any more, and no timer keeps the process for it. */
+  closed(): void {
     this.#silent = true;
     this.#late.length = 0;
     this.#timer?.cancel();
+    for (const timer of this.#timers) timer.cancel();
+    this.#timers.clear();
     for (const fail of this.#receipts) fail();
-    this.#sink.disconnected();
+    this.#receipts.clear();
   }
 
   /** The receipt of an acknowledgement as the client gets it. */
   receipt(stored: Stored): Stored {
-    const { faults, place, clock } = this.#parts;
+    const { faults, place } = this.#parts;
     const lateMs = faults.none ? 0 : faults.ofReceipt(place);
     if (lateMs === 0) return stored;
     return new Promise<void>((resolve, reject) => {
       const fail = (): void => reject(lostOnPurpose('acknowledging'));
       this.#receipts.add(fail);
-      clock.setTimer(lateMs, () => {
+      this.#after(lateMs, () => {
         this.#receipts.delete(fail);
         resolve(stored);
       });
@@ -119,9 +129,17 @@ export class FaultyConnection implements ConsumerSink {
     this.#silent = true;
     this.#late.length = 0;
     this.#timer?.cancel();
-    const { clock, later } = this.#parts;
+    const { later } = this.#parts;
     if (silentMs === 0) later(() => this.#cut());
-    else clock.setTimer(silentMs, () => later(() => this.#cut()));
+    else this.#after(silentMs, () => later(() => this.#cut()));
+  }
+
+  #after(ms: number, run: () => void): void {
+    const timer = this.#parts.clock.setTimer(ms, () => {
+      this.#timers.delete(timer);
+      run();
+    });
+    this.#timers.add(timer);
   }
 
   #cut(): void {
@@ -131,15 +149,14 @@ export class FaultyConnection implements ConsumerSink {
   }
 
   #copyAfter(ms: number, delivered: DeliveredEntry): void {
-    const { clock, later } = this.#parts;
     const arrive = (): void => {
       if (this.#silent || this.#consumer?.connected !== true) return;
       // A copy uses up permits as every delivery does: the client counts it.
       this.#consumer.grant(-(delivered.unacked?.count ?? delivered.entry.messageCount));
       this.#sink.deliver(delivered);
     };
-    if (ms === 0) later(arrive);
-    else clock.setTimer(ms, arrive);
+    if (ms === 0) this.#parts.later(arrive);
+    else this.#after(ms, arrive);
   }
 }
 

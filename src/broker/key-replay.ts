@@ -4,7 +4,7 @@
 // before anything new is read, so a waiting entry always precedes later ones of its key (K-12).
 import { MinHeap } from './min-heap.js';
 import { PositionSet } from './position-set.js';
-import { passed } from './passed-positions.js';
+import { passedPositions } from './passed-positions.js';
 
 interface WaitingSlot<Taker> {
   /** Some may have been deleted meanwhile; the first one never is. */
@@ -53,7 +53,7 @@ export class KeyReplay<Taker> {
 
   /** What lies in `from` to `to`, both included. */
   deleteRange(from: number, to: number): void {
-    for (const position of passed(this.#slotOf, from, to)) this.delete(position);
+    for (const position of passedPositions(this.#slotOf, from, to)) this.delete(position);
   }
 
   /** Another one may take what waits in this slot, or nobody. */

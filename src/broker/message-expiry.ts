@@ -8,7 +8,7 @@ import type { BrokerTopic } from './broker-topic.js';
 const CHECK_EVERY_MS = minutes(5);
 
 /** @param ttlMs 0: messages never expire. */
-export function expireMessages(clock: Clock, ttlMs: number, topics: () => Iterable<BrokerTopic>): void {
+export function startMessageExpiry(clock: Clock, ttlMs: number, topics: () => Iterable<BrokerTopic>): void {
   if (ttlMs === 0) return;
   const check = (): void => {
     for (const topic of topics()) topic.expire(clock.now() - ttlMs);

@@ -3,7 +3,7 @@
 import type { BrokerConsumer } from './broker-consumer.js';
 import { DelayedPositions } from './delayed-positions.js';
 import type { DispatchContext, Dispatcher, DispatcherStats } from './dispatcher.js';
-import { passed } from './passed-positions.js';
+import { passedPositions } from './passed-positions.js';
 
 export abstract class MultiDispatcher implements Dispatcher {
   abstract readonly type: 'shared' | 'key-shared';
@@ -118,12 +118,12 @@ export abstract class MultiDispatcher implements Dispatcher {
   /** Messages expired (S-29); clients cannot acknowledge cumulatively here. What was passed is gone everywhere (S-26). */
   acknowledgedUpTo(from: number, to: number): void {
     for (const consumer of this.#consumers) {
-      for (const position of passed(consumer.pending, from, to)) {
+      for (const position of passedPositions(consumer.pending, from, to)) {
         this.#changeUnacked(-consumer.forget(position));
         this.released(consumer, position);
       }
     }
-    for (const position of passed(this.#counts, from, to)) this.#forgetCount(position);
+    for (const position of passedPositions(this.#counts, from, to)) this.#forgetCount(position);
     this.forgetReplayRange(from, to);
     this.context.schedule();
   }

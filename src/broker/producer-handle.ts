@@ -7,6 +7,7 @@ import type { BrokerFaults } from './broker-faults.js';
 import { lostOnPurpose } from './broker-faults.js';
 import type { BrokerProducer } from './broker-producer.js';
 import type { BrokerTopic } from './broker-topic.js';
+import { checkSequenceId } from './broker-requests.js';
 import type { EntryMaker } from './entry-maker.js';
 
 export interface ProducerHandleParts {
@@ -56,14 +57,13 @@ export class ProducerHandle {
 
   /**
    * Resolves with the receipt, which for a repetition names no message but -1:-1 (S-44).
-   * @throws TransportError PUBLISH_REFUSED, MESSAGE_TOO_LARGE, TOPIC_TERMINATED, NOT_ALLOWED, ALREADY_CLOSED, CONNECTION_LOST
+   * @param sequenceId a whole number of 0 or more.
+   * @throws PulseworkError CONFIGURATION_INVALID; TransportError PUBLISH_REFUSED, MESSAGE_TOO_LARGE, TOPIC_TERMINATED, NOT_ALLOWED, ALREADY_CLOSED, CONNECTION_LOST
    *   once the broker closed it, PRODUCER_FENCED, PRODUCER_BUSY while it waits.
    */
   async publish(message: EncodedMessage, sequenceId: number): Promise<MessageId> {
-    const { topic, entries, faults } = this.#parts;
-    this.#checkAttached();
-    const fails = faults.none ? undefined : faults.ofPublish(this.topic);
-    if (fails === 'before') throw lostOnPurpose('publishing');
+    const fails = this.#begin(sequenceId);
+    const { topic, entries } = this.#parts;
     const { producerName } = this;
     const entry = entries.single(entries.message(message), this.topic, { producerName, sequenceId });
     const { id, stored } = topic.append(entry);
@@ -74,12 +74,13 @@ export class ProducerHandle {
 
   /** The same for a producer batch, whose messages have consecutive sequence ids from this one on. */
   async publishBatch(messages: readonly EncodedMessage[], sequenceId: number): Promise<readonly MessageId[]> {
+    const fails = this.#begin(sequenceId);
     const { topic, entries } = this.#parts;
-    this.#checkAttached();
     const { producerName } = this;
     const entry = entries.batched(entries.batch(messages), this.topic, { producerName, sequenceId });
     const { id, stored } = topic.append(entry);
     if (stored !== undefined) await stored;
+    if (fails === 'after') throw lostOnPurpose('publishing');
     return messages.map((_, batchIndex) => ({ ...id, batchIndex }));
   }
 
@@ -90,8 +91,14 @@ export class ProducerHandle {
     else this.#producer.become('closed');
   }
 
-  #checkAttached(): void {
+  /** @returns whether it is to fail on purpose once the message is stored. */
+  #begin(sequenceId: number): 'after' | undefined {
     if (!this.isAttached) throw this.#refusal();
+    checkSequenceId(sequenceId);
+    const { faults } = this.#parts;
+    const fails = faults.none ? undefined : faults.ofPublish(this.topic);
+    if (fails === 'before') throw lostOnPurpose('publishing');
+    return fails;
   }
 
   #refusal(): TransportError {

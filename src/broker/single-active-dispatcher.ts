@@ -4,7 +4,7 @@ import type { Timer } from '../ports/clock.js';
 import { chooseActive } from './active-choice.js';
 import type { BrokerConsumer } from './broker-consumer.js';
 import type { DispatchContext, Dispatcher, DispatcherStats } from './dispatcher.js';
-import { passed } from './passed-positions.js';
+import { passedPositions } from './passed-positions.js';
 
 export class SingleActiveDispatcher implements Dispatcher {
   readonly type: 'exclusive' | 'failover';
@@ -71,7 +71,8 @@ export class SingleActiveDispatcher implements Dispatcher {
 
   acknowledgedUpTo(from: number, to: number): void {
     const consumer = this.#active;
-    if (consumer !== undefined) for (const position of passed(consumer.pending, from, to)) consumer.forget(position);
+    if (consumer !== undefined)
+      for (const position of passedPositions(consumer.pending, from, to)) consumer.forget(position);
   }
 
   /** Reads again from the first unacknowledged entry. */

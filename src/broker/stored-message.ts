@@ -1,10 +1,12 @@
 // Checks and copies what a publisher hands over: afterwards nothing the caller does to its buffers or objects can
 // change what is stored.
-import { TransportError, describeValue } from '../core/errors.js';
-import type { BytePool } from './byte-pool.js';
+import type { TransportError } from '../core/errors.js';
+import { describeValue } from '../core/errors.js';
 import type { EncodedMessage, MessageKey } from '../core/message.js';
 import type { MessageProperties } from '../core/properties.js';
 import { NO_PROPERTIES, areProperties, copyProperties, propertyProblems } from '../core/properties.js';
+import { publishRefused } from './broker-errors.js';
+import type { BytePool } from './byte-pool.js';
 
 /** The payload is kept as a place in the pool's blocks: an array for each would be a third of what a backlog takes. */
 export class StoredMessage implements EncodedMessage {
@@ -91,5 +93,5 @@ function checkTime(name: string, value: unknown): void {
 }
 
 function refused(rule: string): TransportError {
-  return new TransportError('PUBLISH_REFUSED', `message to publish: ${rule}`, { retriable: false });
+  return publishRefused(`message to publish: ${rule}`);
 }

@@ -16,13 +16,14 @@ export interface Ledger {
   /** Undefined where the store refused the entry. */
   readonly entries: (Entry | undefined)[];
   bytes: number;
+  /** When its first entry was published, epoch milliseconds; Infinity before there is one. */
+  startMs: number;
 }
 
 export class TopicLog {
   readonly #limits: LedgerLimits;
   readonly #nextLedgerId: () => number;
   #ledgers: Ledger[] = [];
-  readonly #byId = new Map<number, Ledger>();
   /** Reads are mostly sequential: the ledger of the last one is tried first. */
   #lastRead: Ledger | undefined;
   #end = 0;
@@ -52,6 +53,7 @@ export class TopicLog {
   append(entry: Entry): number {
     let ledger = this.#ledgers.at(-1);
     if (ledger === undefined || this.#sealed || this.#isFull(ledger)) ledger = this.#openLedger();
+    if (ledger.entries.length === 0) ledger.startMs = entry.publishTimeMs;
     ledger.entries.push(entry);
     ledger.bytes += entry.bytes;
     return this.#end++;
@@ -88,14 +90,14 @@ export class TopicLog {
 
   /** Undefined when the id names no entry that is kept here. */
   positionOf(ledgerId: number, entryId: number): number | undefined {
-    const ledger = this.#byId.get(ledgerId);
+    const ledger = this.#ledgerWithId(ledgerId);
     if (ledger === undefined || entryId < 0 || entryId >= ledger.entries.length) return undefined;
     return ledger.first + entryId;
   }
 
   /** Where a seek to an id lands: an id before the first entry or after the last one means those ends (S-28). */
   nearestPositionOf(ledgerId: number, entryId: number): number {
-    const ledger = this.#byId.get(ledgerId);
+    const ledger = this.#ledgerWithId(ledgerId);
     if (ledger !== undefined) return ledger.first + Math.min(Math.max(entryId, 0), ledger.entries.length);
     // Ledger ids are unique in the broker, so this topic's have gaps: an id in a gap lies before the next ledger.
     const at = this.#lastLedgerUpTo('id', ledgerId);
@@ -112,21 +114,23 @@ export class TopicLog {
   /** Removes ledgers that are full, or closed, and whose entries lie before `position`; the open one stays. */
   trim(position: number): void {
     if (this.#sealed && position >= this.#end) this.#openLedger();
-    while (this.#ledgers.length > 1) {
-      const [oldest] = this.#ledgers;
-      if (oldest === undefined || oldest.first + oldest.entries.length > position) return;
-      this.#ledgers.shift();
-      this.#byId.delete(oldest.id);
-      if (this.#lastRead === oldest) this.#lastRead = undefined;
-    }
+    // Where a ledger ends the next one begins.
+    const passed = Math.min(this.#lastLedgerUpTo('first', position), this.#ledgers.length - 1);
+    if (passed <= 0) return;
+    this.#ledgers.splice(0, passed);
+    this.#lastRead = undefined;
   }
 
   /** The first position published at or after `timeMs`; the one after the last entry when there is none. */
   positionAt(timeMs: number): number {
-    const from = (entry: Entry | undefined): boolean => (entry?.publishTimeMs ?? 0) >= timeMs;
-    const ledger = this.#ledgers[firstIndex(this.#ledgers.length, (i) => from(this.#ledgers[i]?.entries[0])) - 1];
+    const ledger = this.#ledgers[firstIndex(this.#ledgers.length, (i) => this.#startMs(i) >= timeMs) - 1];
     if (ledger === undefined) return this.first;
-    return Math.min(this.end, ledger.first + firstIndex(ledger.entries.length, (i) => from(ledger.entries[i])));
+    const index = firstIndex(ledger.entries.length, (i) => publishTimeMs(ledger, i) >= timeMs);
+    return Math.min(this.end, ledger.first + index);
+  }
+
+  #startMs(index: number): number {
+    return this.#ledgers[index]?.startMs ?? Infinity;
   }
 
   #isFull(ledger: Ledger): boolean {
@@ -134,15 +138,29 @@ export class TopicLog {
   }
 
   #openLedger(): Ledger {
-    const ledger: Ledger = { id: this.#nextLedgerId(), first: this.#end, entries: [], bytes: 0 };
+    const ledger: Ledger = { id: this.#nextLedgerId(), first: this.#end, entries: [], bytes: 0, startMs: Infinity };
     this.#ledgers.push(ledger);
-    this.#byId.set(ledger.id, ledger);
     this.#sealed = false;
     return ledger;
+  }
+
+  #ledgerWithId(id: number): Ledger | undefined {
+    if (this.#lastRead?.id === id) return this.#lastRead;
+    const found = this.#ledgers[this.#lastLedgerUpTo('id', id)];
+    return found?.id === id ? found : undefined;
   }
 
   /** The index of the last ledger whose number is up to `limit`; 0 when there is none. Both numbers rise. */
   #lastLedgerUpTo(number: 'id' | 'first', limit: number): number {
     return Math.max(0, firstIndex(this.#ledgers.length, (i) => (this.#ledgers[i]?.[number] ?? Infinity) > limit) - 1);
   }
+}
+
+/** Where the store refused the entry that of the one before: times must not fall. */
+function publishTimeMs({ entries, startMs }: Ledger, index: number): number {
+  for (let at = index; at > 0; at--) {
+    const entry = entries[at];
+    if (entry !== undefined) return entry.publishTimeMs;
+  }
+  return startMs;
 }

@@ -20,6 +20,11 @@ export class TopicProducers {
     return [...this.#live.values()];
   }
 
+  /** Whether a producer of this name may publish. */
+  has(name: string): boolean {
+    return this.#live.has(name);
+  }
+
   /** How many are in line for the topic. */
   get waiting(): number {
     return this.#waiting.length;

@@ -2,6 +2,7 @@
 // topics come and go.
 import type { EncodedMessage } from '../core/message.js';
 import { fullTopicName, partitionName, partitionOf, withoutPartition } from '../core/topic-name.js';
+import { checkWatcher } from './broker-requests.js';
 import { notSupported, stillInUse, topicNotFound } from './broker-errors.js';
 import type { BrokerTopic } from './broker-topic.js';
 import { partitionFor } from './routing.js';
@@ -71,7 +72,9 @@ export class TopicRegistry {
   /** @throws TransportError NOT_SUPPORTED when the topic exists. */
   createPartitioned(full: string, partitions: number): void {
     if (partitionOf(full) >= 0) throw notSupported(`"${full}" names a partition, it cannot have partitions itself`);
-    if (this.#partitioned.has(full) || this.#topics.has(full)) throw notSupported(`topic "${full}" exists already`);
+    if (this.#partitioned.has(full)) throw notSupported(`topic "${full}" exists already`);
+    if (this.#topics.has(full))
+      throw notSupported(`topic "${full}" exists already, without partitions; make it before anybody connects to it`);
     this.#partitioned.set(full, { partitions, turn: 0 });
     for (const name of this.parts(full)) this.open(name);
   }
@@ -79,7 +82,8 @@ export class TopicRegistry {
   /** New partitions have the subscriptions of the first one. @throws TransportError NOT_SUPPORTED. */
   grow(full: string, partitions: number): void {
     const known = this.#partitioned.get(full);
-    if (known === undefined) throw notSupported(`topic "${full}" is not partitioned`);
+    if (known === undefined)
+      throw notSupported(`topic "${full}" ${this.#topics.has(full) ? 'is not partitioned' : 'does not exist'}`);
     const { partitions: before } = known;
     if (partitions < before) {
       throw notSupported(`topic "${full}" has ${before} partitions and cannot have less: ${partitions}`);
@@ -140,6 +144,7 @@ export class TopicRegistry {
 
   /** @returns ends it. */
   watch(changed: TopicsChanged): () => void {
+    checkWatcher(changed);
     this.#watchers.add(changed);
     return () => this.#watchers.delete(changed);
   }

@@ -35,7 +35,18 @@ export class Turn {
     this.#last = undefined;
     this.#reports = [];
     this.#scheduled = false;
-    for (const report of reports) report();
-    for (const dispatcher of dispatchers) dispatcher.dispatch();
+    for (const report of reports) contained(report);
+    for (const dispatcher of dispatchers) contained(() => dispatcher.dispatch());
+  }
+}
+
+/** What a client throws is no fault of the others: it surfaces as an uncaught error, and the turn goes on. */
+function contained(run: () => void): void {
+  try {
+    run();
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
   }
 }

@@ -57,6 +57,8 @@ export function parseMessageId(text: string, topic = ''): MessageId {
 
 /** @throws PulseworkError MESSAGE_ID_INVALID naming the field that is not a whole number within 2^53-1. */
 export function checkMessageId(id: MessageId): void {
+  if (typeof id !== 'object' || (id as unknown) === null)
+    throw new PulseworkError('MESSAGE_ID_INVALID', `message id must be an object, got ${describeValue(id)}`);
   const { ledgerId, entryId, partition, batchIndex, batchSize, firstChunk } = id;
   // One by one in the good case: it is asked of each acknowledgement.
   const isWhole = Number.isSafeInteger;
@@ -70,6 +72,12 @@ export function checkMessageId(id: MessageId): void {
   if (Number.isSafeInteger(firstChunk.ledgerId) && Number.isSafeInteger(firstChunk.entryId)) return;
   const rule = 'message id field firstChunk must name an entry by whole numbers up to 2^53-1';
   throw new PulseworkError('MESSAGE_ID_INVALID', `${rule}, got ${describeValue(firstChunk)}`);
+}
+
+/** @throws PulseworkError MESSAGE_ID_INVALID for what is no list; its items are for `checkMessageId`. */
+export function checkMessageIdList(ids: readonly MessageId[]): void {
+  if (Array.isArray(ids)) return;
+  throw new PulseworkError('MESSAGE_ID_INVALID', `message ids must be a list, got ${describeValue(ids)}`);
 }
 
 /** The same message: ledger, entry, partition and batch index are equal. */

@@ -1,5 +1,5 @@
 // Messages that arrived and wait for `receive`, first in first out, and the one `receive` that waits for a message.
-import { PulseworkError } from './errors.js';
+import { PulseworkError, describeValue } from './errors.js';
 import type { ReceivedMessage } from './message.js';
 
 export class ReceiveQueue {
@@ -65,4 +65,10 @@ export class ReceiveQueue {
     this.#head = 0;
     return dropped;
   }
+}
+
+/** What is wrong with the signal of a `receive`. Any that does what an AbortSignal does will do. */
+export function signalProblem(signal: unknown): PulseworkError | undefined {
+  if (typeof signal === 'object' && signal !== null && 'aborted' in signal) return undefined;
+  return new PulseworkError('CONFIGURATION_INVALID', `receive needs an AbortSignal, got ${describeValue(signal)}`);
 }

@@ -33,6 +33,17 @@ export interface SubscriptionSpec {
   readonly consumerName: string;
 }
 
+/** All that a specification may have. */
+export const SUBSCRIPTION_FIELDS: readonly (keyof SubscriptionSpec)[] = [
+  'topics',
+  'pattern',
+  'subscription',
+  'type',
+  'initialPosition',
+  'prefetch',
+  'consumerName',
+];
+
 /** What it takes from, in words: for logs and errors. */
 export function sourceText({ topics, pattern }: Pick<SubscriptionSpec, 'topics' | 'pattern'>): string {
   return pattern === undefined ? topics.join(', ') : `pattern ${String(pattern)}`;

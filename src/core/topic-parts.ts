@@ -2,7 +2,7 @@
 // every transport.
 import { PulseworkError, describeValue } from './errors.js';
 import type { MessageId } from './message-id.js';
-import { checkMessageId } from './message-id.js';
+import { checkMessageId, checkMessageIdList } from './message-id.js';
 
 /** By full topic name; a Map is one. */
 export interface TopicParts<P> {
@@ -31,8 +31,9 @@ export function notOfSubscription(subscription: string, id: MessageId): Pulsewor
   return new PulseworkError('MESSAGE_ID_INVALID', rule);
 }
 
-/** Each part with its ids, in their order. */
+/** Each part with its ids, in their order. @throws PulseworkError MESSAGE_ID_INVALID for what is no list */
 export function groupedByPart<P>(ids: readonly MessageId[], partFor: (id: MessageId) => P): Map<P, MessageId[]> {
+  checkMessageIdList(ids);
   const byPart = new Map<P, MessageId[]>();
   for (const id of ids) {
     const part = partFor(id);

@@ -69,7 +69,7 @@ export function takesFrom({ topics, pattern, subscription }: SubscriptionSpec, t
   return typeof parsed !== 'string' && parsed.matches(topic);
 }
 
-/** The same pattern, which names its namespace where it did not. @throws nothing: one that is wrong stays as it is. */
+/** The same pattern, which names its namespace where it did not; one that is wrong stays as it is. */
 export function qualifiedPattern(pattern: RegExp, namespace: string): RegExp {
   const parts = partsOf(pattern, namespace);
   if (typeof parts === 'string') return pattern;

@@ -15,6 +15,7 @@ import { KeptDeliveries } from './kept-deliveries.js';
 import { Lanes } from './lanes.js';
 import type { Outage } from './outage.js';
 import type { Pauses } from './pauses.js';
+import { PlacelessMessages, isPlaceless } from './placeless-messages.js';
 import { receiveAgain } from './receive-again.js';
 import type { Disposition, Settler } from './settler.js';
 import { TopicConnections } from './topic-connections.js';
@@ -54,6 +55,7 @@ export class ConsumerLoop {
   #runsThisTurn = 0;
   #ended = false;
   readonly #connections = new TopicConnections();
+  readonly #placeless: PlacelessMessages;
   readonly #receiveEnd = new AbortController();
   #draining = false;
   /** What is still being settled goes back. */
@@ -62,6 +64,7 @@ export class ConsumerLoop {
 
   constructor(options: ConsumerLoopOptions) {
     this.#options = options;
+    this.#placeless = new PlacelessMessages(options.clock);
     this.#kept = new KeptDeliveries(options.clock, (record) => this.#due(record));
     this.#lanes = new Lanes(options.plan.ordering, options.plan.maxLaneMessages);
   }
@@ -245,7 +248,7 @@ export class ConsumerLoop {
     const { registry, settler } = this.#options;
     if (this.#draining) return; // it came too late to be taken: it goes back when the subscription closes
     if (this.#connections.isOutdated(message)) return;
-    const arrival = registry.admit(message);
+    const arrival = registry.admit(this.#placeless.placed(message));
     if (arrival instanceof DeliveryRecord) {
       if (!this.#isTooEarly(arrival)) this.#enter(arrival);
     } else if (arrival.copyOf === 'acknowledged') void settler.acknowledgeAgain(message.id);
@@ -257,7 +260,9 @@ export class ConsumerLoop {
    */
   #isTooEarly(record: DeliveryRecord): boolean {
     const { plan, registry, clock } = this.#options;
-    const dueMs = plan.delaysInClient ? deliverAtMsOf(record.message) : 0;
+    const { id, letter } = record.message;
+    const alone = letter !== undefined && isPlaceless(id);
+    const dueMs = plan.delaysInClient || alone ? deliverAtMsOf(record.message) : 0;
     if (dueMs <= clock.now()) {
       // Another process may have asked it back when it was due: of the counts that could be right the smaller is taken.
       if (dueMs > 0 && record.history.uncounted === 0) record.history = withUncounted(record.history);
@@ -265,7 +270,7 @@ export class ConsumerLoop {
     }
     record.dueMs = Math.max(record.dueMs, dueMs);
     const byId = redeliversSingly(plan.spec.type) && plan.ordering === 'none';
-    if (!byId || record.message.letter !== undefined) return false;
+    if (!byId || letter !== undefined) return false;
     registry.defer(record, record.dueMs);
     return true;
   }

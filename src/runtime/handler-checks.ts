@@ -90,6 +90,10 @@ function checkSource(
   }
   const { pattern } = (typeof source === 'object' && source !== null ? source : {}) as { pattern?: unknown };
   if (pattern instanceof RegExp) return checkPattern(pattern, definition, facts, check);
+  if (pattern !== undefined)
+    return check.problem(`its pattern must be a RegExp such as /orders-.+/, got ${describeValue(pattern)}`);
+  if (source instanceof RegExp)
+    return check.problem(`its source must be ${SOURCES}; write { pattern: ${String(source)} }`);
   check.problem(`its source must be ${SOURCES}, got ${describeValue(source)}`);
 }
 
@@ -133,8 +137,10 @@ function checkTopicName(name: string, fullName: (name: string) => string, check:
 }
 
 function checkOptions(options: HandlerOptions, place: HandlerPlace, check: OptionChecker): void {
-  // `batch` has a sentence of its own.
-  check.unknownOptions(options, [...HANDLER_OPTION_NAMES, 'batch'], '', NAMES[place]);
+  // The last three have sentences of their own.
+  check.unknownOptions(options, [...HANDLER_OPTION_NAMES, 'batch', 'maxDeliveries', 'backoff'], '', NAMES[place]);
+  for (const name of ['maxDeliveries', 'backoff'].filter((own) => own in options))
+    check.problem(`${JSON.stringify(name)} belongs to "redelivery"; write redelivery: { ${name} }`);
   if ('batch' in options) check.problem('"batch" is an option of a method; move it from @Handler to its @Subscribe');
   check.oneOf('type', options.type, SUBSCRIPTION_TYPES);
   check.oneOf('initialPosition', options.initialPosition, ['earliest', 'latest']);

@@ -210,6 +210,8 @@ class ClaimedKey {
   #owner = '';
   #timer: Timer | undefined;
   #ended = false;
+  /** A run that was told to end and does not must not keep its key, nor the process, for long. One for all renewals. */
+  readonly #onAbort = (): void => this.#timer?.cancel();
 
   constructor(
     key: string,
@@ -249,14 +251,14 @@ class ClaimedKey {
   stopRenewing(): void {
     this.#ended = true;
     this.#timer?.cancel();
+    this.#delivery.signal.removeEventListener('abort', this.#onAbort);
   }
 
   #renewLater(): void {
     const { signal } = this.#delivery;
     this.#ended = false;
     if (signal.aborted) return;
-    // A run that was told to end and does not must not keep its key, nor the process, for long.
-    signal.addEventListener('abort', () => this.#timer?.cancel(), { once: true });
+    signal.addEventListener('abort', this.#onAbort);
     this.#timer = this.#context.clock.setTimer(this.#lease().leaseMs / 3, () => void this.#renew());
   }
 

@@ -33,12 +33,7 @@ export function checkConflicts(plans: readonly HandlerPlan[], check: OptionCheck
       const key = `${topic} ${spec.subscription}`;
       const other = taken.get(key);
       if (other === undefined) taken.set(key, name);
-      else {
-        const subject = `handlers ${JSON.stringify(other)} and ${JSON.stringify(name)}`;
-        check.problem(
-          `${subject} both use subscription ${JSON.stringify(spec.subscription)} on ${topic}; give one of them another subscription name`,
-        );
-      }
+      else check.problem(sharedSubscription(other, name, spec.subscription, topic));
     }
   }
 }
@@ -48,16 +43,18 @@ export function checkPatternConflicts(plans: readonly HandlerPlan[], check: Opti
   for (const [at, { name, spec }] of plans.entries()) {
     if (spec.pattern === undefined) continue;
     for (const [otherAt, other] of plans.entries()) {
+      if (other.spec.subscription !== spec.subscription) continue;
       const samePattern = otherAt < at && String(other.spec.pattern) === String(spec.pattern);
       const shared =
         other.spec.topics.find((topic) => takesFrom(spec, topic)) ?? (samePattern ? sourceText(spec) : undefined);
-      if (other.spec.subscription !== spec.subscription || shared === undefined) continue;
-      const subject = `handlers ${JSON.stringify(other.name)} and ${JSON.stringify(name)}`;
-      check.problem(
-        `${subject} both use subscription ${JSON.stringify(spec.subscription)} on ${shared}; give one of them another subscription name`,
-      );
+      if (shared !== undefined) check.problem(sharedSubscription(other.name, name, spec.subscription, shared));
     }
   }
+}
+
+function sharedSubscription(one: string, other: string, subscription: string, source: string): string {
+  const subject = `handlers ${JSON.stringify(one)} and ${JSON.stringify(other)}`;
+  return `${subject} both use subscription ${JSON.stringify(subscription)} on ${source}; give one of them another subscription name`;
 }
 
 /** Where a plan would feed itself its own dead letters or retry letters. */

@@ -18,6 +18,7 @@ import { afterFailure } from './failure-histories.js';
 import type { FollowUps } from './follow-ups.js';
 import type { HandlerPlan } from './handler-plan.js';
 import type { PendingSettlement } from './pending-settlement.js';
+import { isPlaceless } from './placeless-messages.js';
 import type { PortCalls } from './port-calls.js';
 import type { PublishFailure } from './publishers.js';
 import type { RetryLetterPublisher } from './retry-letter-publisher.js';
@@ -220,15 +221,16 @@ export class Settler {
 
   #redeliver(record: DeliveryRecord, pending: PendingSettlement, settlement: Redeliver): Disposition {
     const { registry, clock, reporter } = this.#options;
+    const strategy = isPlaceless(record.message.id) ? 'local' : settlement.strategy;
     // Nothing ends a row of waits that spend no attempt: without any time between them it would spin.
     const leastMs = settlement.spendsAttempt ? settlement.delayMs : Math.max(settlement.delayMs, 1);
     const delayMs = settlement.outage === undefined ? leastMs : probeDelayMs(leastMs, record.probes);
-    reporter.settled(record, { ...pending, settlement: { ...settlement, delayMs } });
+    reporter.settled(record, { ...pending, settlement: { ...settlement, strategy, delayMs } });
     if (settlement.spendsAttempt) record.history = afterFailure(record.history, record.attempt, clock.now());
     record.probes = settlement.outage === undefined ? 0 : record.probes + 1;
     record.pending = undefined;
     record.dueMs = clock.now() + delayMs;
-    if (settlement.strategy === 'local') {
+    if (strategy === 'local') {
       const { outage } = settlement;
       // Of a key alone the lane waits behind this delivery anyway.
       return { kind: 'keep', delayMs, outage: outage?.scope === 'subscription' ? outage.dependency : undefined };

@@ -10,11 +10,11 @@ import { partitionName } from '../core/topic-name.js';
 import { takesFrom } from '../core/topic-pattern.js';
 import type { SettlementReport } from '../ports/telemetry.js';
 import type { HandlerPlan } from '../runtime/handler-plan.js';
-import type { StoredMessage, TopicRecord } from './topic-record.js';
+import type { RecordedMessage, TopicRecord } from './topic-record.js';
 
 /** What became of one delivery: the report of its settlement, and what was delivered. */
 export interface TestOutcome extends SettlementReport {
-  /** As the topic's codec reads it, before its schema; the text where the codec cannot. */
+  /** As the topic's codec reads it, before its schema; the text where the codec cannot. Undefined where nothing was stored. */
   readonly payload: unknown;
 }
 
@@ -81,7 +81,7 @@ export class TestReading {
     return (plan?.readers.get(topic) ?? plan?.patternReader)?.codec ?? jsonCodec;
   }
 
-  #deadLetter(topic: string, letter: StoredMessage): TestDeadLetter {
+  #deadLetter(topic: string, letter: RecordedMessage): TestDeadLetter {
     const { properties } = letter;
     return {
       payload: read(letter.payload, this.codecOf(topic)),

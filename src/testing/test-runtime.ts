@@ -12,6 +12,7 @@ import type { Plugin } from '../ports/plugin.js';
 import type { SettlementReport } from '../ports/telemetry.js';
 import { encodeMessage } from '../runtime/message-encoder.js';
 import type { RuntimeOptions } from '../runtime/runtime-options.js';
+import { RUNTIME_OPTION_NAMES } from '../runtime/runtime-options.js';
 import { Runtime } from '../runtime/runtime.js';
 import { planStart } from '../runtime/start-checks.js';
 import { consoleLogger } from '../system/console-logger.js';
@@ -29,6 +30,9 @@ export interface TestRuntimeOptions extends Omit<RuntimeOptions, 'transport' | '
 
 /** Turns of the event loop in which nothing happens, after which nothing more will: a handler may wait for one or two. */
 const QUIET_TURNS = 3;
+
+/** Options of `Runtime.start` that a test must not give. */
+const KIT_OWNS: readonly string[] = ['transport', 'clock'];
 
 /**
  * Starts a runtime with these handlers on an embedded broker and a `FakeClock`.
@@ -86,8 +90,8 @@ export class TestRuntime implements AsyncDisposable {
    * JSON) can write: what others send may be wrong. Handlers begin at once: look at what they did after `settled`.
    * @throws PulseworkError PUBLISH_REFUSED; TransportError.
    */
-  publish<In>(topic: Topic<In>, payload: In, options?: MessageOptions): Promise<MessageId>;
   publish(topic: string, payload: unknown, options?: MessageOptions): Promise<MessageId>;
+  publish<In>(topic: Topic<In>, payload: In, options?: MessageOptions): Promise<MessageId>; // last: the compiler explains that one
   async publish(topic: string | Topic<never>, payload: unknown, options: MessageOptions = {}): Promise<MessageId> {
     const name = this.#fullName(topic);
     const target = isTopic(topic) ? topic : topicNamed(topic, { codec: this.#parts.reading.codecOf(name) });
@@ -154,7 +158,13 @@ function checkedOptions(given: unknown): TestRuntimeOptions {
   const check = new OptionChecker('testRuntime');
   if (typeof given !== 'object' || given === null)
     check.problem(`it takes a list of handlers, or options with one, got ${describeValue(given)}`);
-  for (const name of ['transport', 'clock'])
+  else if ('handle' in given) check.problem('it takes a list of handlers, got one handler; put it in brackets');
+  else {
+    const known = [...RUNTIME_OPTION_NAMES, 'partitions'];
+    const named = known.filter((name) => !KIT_OWNS.includes(name));
+    check.unknownOptions(given, known, '', named);
+  }
+  for (const name of KIT_OWNS)
     if ((given as Readonly<Record<string, unknown>> | null)?.[name] !== undefined)
       check.problem(`"${name}" is the kit's own; leave it out`);
   const { partitions } = (given ?? {}) as { readonly partitions?: unknown };

@@ -53,7 +53,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     parts: ['src/runtime', 'src/redelivery', 'src/stores/memory', 'src/system', 'src/ports', 'src/core'],
     packages: [],
   },
-  'src/embedded.ts': { parts: ['src/transports/embedded', 'src/broker'], packages: [] },
+  'src/embedded.ts': { parts: ['src/transports/embedded', 'src/broker', 'src/core'], packages: [] },
   'src/pulsar.ts': { parts: ['src/transports/pulsar'], packages: [] },
   'src/wire.ts': { parts: ['src/transports/wire', 'src/ports', 'src/core'], packages: [] },
   // It also picks what fits the stores of this system: those know only ports.

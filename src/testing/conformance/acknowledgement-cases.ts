@@ -187,6 +187,24 @@ const others: readonly ConformanceCase[] = [
     },
   },
   {
+    title: 'what is no list, no message id and no signal is refused by name, and nothing is acknowledged',
+    rules: ['G-04: a list of ids with one that cannot be meant fails before anything is acknowledged'],
+    async run(world) {
+      const topic = await world.newTopic();
+      await world.publish(topic, 'a');
+      const first = await world.subscribe(topic);
+      const [a] = await first.expectTexts('a');
+      const { port } = first;
+      for (const wrong of [undefined, 5, [a?.id, null], [a?.id, 'b']] as never[]) {
+        await expectRefused(port.acknowledge(wrong), 'MESSAGE_ID_INVALID', `acknowledging ${String(wrong)}`);
+        await expectRefused(port.redeliver(wrong), 'MESSAGE_ID_INVALID', `asking back ${String(wrong)}`);
+      }
+      await expectRefused(port.receive(undefined as never), 'CONFIGURATION_INVALID', 'receiving without a signal');
+      await first.close();
+      await (await world.subscribe(topic)).expectTexts('a');
+    },
+  },
+  {
     title: 'many messages are acknowledged by one call',
     rules: [],
     async run(world) {

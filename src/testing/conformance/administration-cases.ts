@@ -7,6 +7,7 @@ import type { ConformanceCase } from './conformance-case.js';
 import { forTypes } from './conformance-case.js';
 import type { ConformanceWorld } from './conformance-world.js';
 import { expectEqual, expectRefused, expectTrue, textsOf } from './expectations.js';
+import type { TestSubscription } from './test-subscription.js';
 
 /** Clients look for new partitions once a minute, a tenth more at most. */
 const GROWTH_SEEN_MS = 70_000;
@@ -160,6 +161,17 @@ async function publishWith(
   return world.until(Promise.all(publishing), 'the receipts');
 }
 
+/** A topic that deduplicates, who gets what is published from now on, and the first sequence id of a publisher. */
+async function deduplicating(
+  world: ConformanceWorld,
+): Promise<{ topic: string; subscription: TestSubscription; start: number }> {
+  const topic = await world.newTopic();
+  await world.deduplicate(topic);
+  const subscription = await world.subscribe(topic, { initialPosition: 'latest' });
+  const start = (await world.publisher(topic)).nextSequenceId();
+  return { topic, subscription, start };
+}
+
 const repetitions: readonly ConformanceCase[] = [
   {
     title: 'a topic that does not deduplicate stores a repeated sequence id again',
@@ -184,10 +196,7 @@ const repetitions: readonly ConformanceCase[] = [
     ],
     needs: ['deduplicate'],
     async run(world) {
-      const topic = await world.newTopic();
-      await world.deduplicate(topic);
-      const subscription = await world.subscribe(topic, { initialPosition: 'latest' });
-      const start = (await world.publisher(topic)).nextSequenceId();
+      const { topic, subscription, start } = await deduplicating(world);
       const stored: string[] = [];
       for (const offset of [0, 1, 1, 0, 5, 3, 5, 6]) {
         const [receipt] = await publishWith(world, topic, [start + offset]);
@@ -208,10 +217,7 @@ const repetitions: readonly ConformanceCase[] = [
     ],
     needs: ['deduplicate'],
     async run(world) {
-      const topic = await world.newTopic();
-      await world.deduplicate(topic);
-      const subscription = await world.subscribe(topic, { initialPosition: 'latest' });
-      const start = (await world.publisher(topic)).nextSequenceId();
+      const { topic, subscription, start } = await deduplicating(world);
       await publishWith(
         world,
         topic,

@@ -108,11 +108,14 @@ const MEMBER_OF = {
   'delete-topic': 'deleteTopic',
 } as const satisfies Readonly<Record<HarnessAbility, keyof ConformanceHarness>>;
 
+/** What a harness may leave out. */
+export type OptionalMember = (typeof MEMBER_OF)[HarnessAbility];
+
 /** Why a case cannot run with this harness and a transport of these capabilities; undefined when it can. */
 export function missingFor(
   { needs = [] }: ConformanceCase,
   capabilities: ReadonlySet<Capability>,
-  harness: Pick<ConformanceHarness, (typeof MEMBER_OF)[HarnessAbility]>,
+  harness: Pick<ConformanceHarness, OptionalMember>,
 ): string | undefined {
   const isAbility = (need: Capability | HarnessAbility): need is HarnessAbility => Object.hasOwn(MEMBER_OF, need);
   const missing = needs.filter((need) =>

@@ -5,7 +5,7 @@ import type { MessageId } from '../../core/message-id.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Publisher, Transport } from '../../ports/transport.js';
-import type { ConformanceHarness, SubscriptionFigures } from './conformance-case.js';
+import type { ConformanceHarness, OptionalMember, SubscriptionFigures } from './conformance-case.js';
 import { ConformanceFailure } from './expectations.js';
 import { TestSubscription } from './test-subscription.js';
 
@@ -23,17 +23,6 @@ export type TestSubscriptionOptions = Partial<Omit<SubscriptionSpec, 'topics'>> 
   /** A client of its own, as another process has it. @default the one of the world */
   readonly transport?: Transport | undefined;
 };
-
-type OptionalMember =
-  | 'publishBatch'
-  | 'statistics'
-  | 'unload'
-  | 'terminate'
-  | 'grow'
-  | 'deduplicate'
-  | 'expire'
-  | 'deleteSubscription'
-  | 'deleteTopic';
 
 export class ConformanceWorld {
   readonly #harness: ConformanceHarness;

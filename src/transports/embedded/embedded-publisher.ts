@@ -1,11 +1,11 @@
 // A publisher on the embedded broker: a producer for each partition, and the choice of the partition. The receipt comes when
 // the broker's store has the message.
+import type { AccessMode } from '../../core/access-mode.js';
 import { PulseworkError, TransportError, describeValue } from '../../core/errors.js';
 import type { EncodedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
 import type { Timer } from '../../ports/clock.js';
 import type { Publisher } from '../../ports/transport.js';
-import type { AccessMode } from '../../broker/broker-requests.js';
 import type { EmbeddedBroker } from '../../broker/embedded-broker.js';
 import type { ProducerHandle } from '../../broker/producer-handle.js';
 import { partitionFor } from '../../broker/routing.js';
@@ -37,6 +37,8 @@ export class EmbeddedPublisher implements Publisher {
   /** Of a new partition, perhaps in line for it. */
   #joining: ProducerHandle | undefined;
   #growAgain: Timer | undefined;
+  /** One after the other: what a growth waits for the next one must not ask for again. */
+  #growing: Promise<void> = Promise.resolve();
   #closed = false;
 
   constructor(parts: EmbeddedPublisherParts) {
@@ -48,16 +50,17 @@ export class EmbeddedPublisher implements Publisher {
   /**
    * With `wait-for-exclusive` it resolves once it has all partitions for itself; they are taken one after the other, so that
    * of two that wait none keeps what the other waits for.
-   * @throws TransportError PRODUCER_BUSY, PRODUCER_FENCED, TOPIC_TERMINATED; ALREADY_CLOSED when it is closed while it waits.
+   * @throws TransportError PRODUCER_BUSY, PRODUCER_FENCED, TOPIC_TERMINATED; ALREADY_CLOSED when it is closed meanwhile.
    */
   async open(): Promise<void> {
     try {
       for (const topic of this.#source.topics()) await this.#take(topic);
+      if (this.#closed) throw this.#alreadyClosed();
     } catch (error) {
       await this.close();
       throw error;
     }
-    this.#source.follow(() => void this.#grow());
+    this.#source.follow(() => this.#growNext());
   }
 
   /** What the broker knows it by; of a partitioned topic, on its first partition. */
@@ -102,7 +105,9 @@ export class EmbeddedPublisher implements Publisher {
     return (producer.isDisconnected ? await this.#admitted(index) : producer).publish(message, sequenceId);
   }
 
+  /** @throws TransportError, also ALREADY_CLOSED: what connects after the close would never leave. */
   #connect(topic: string, producerName: string | undefined): ProducerHandle {
+    if (this.#closed) throw this.#alreadyClosed();
     const { broker, accessMode } = this.#parts;
     return broker.producer({ topic, producerName, accessMode }, () => this.#comeAgain(topic));
   }
@@ -137,6 +142,10 @@ export class EmbeddedPublisher implements Publisher {
     this.#lastSequenceId = Math.max(this.#lastSequenceId, lastSequenceId);
   }
 
+  #growNext(): void {
+    this.#growing = this.#growing.then(() => this.#grow());
+  }
+
   /** Until new partitions can be had, keys go by those that there are. */
   async #grow(): Promise<void> {
     try {
@@ -149,16 +158,19 @@ export class EmbeddedPublisher implements Publisher {
     } catch {
       if (this.#closed) return;
       const { clock } = this.#parts.broker;
-      this.#growAgain = clock.setTimer(GROW_AGAIN_MS, () => void this.#grow());
+      this.#growAgain?.cancel();
+      this.#growAgain = clock.setTimer(GROW_AGAIN_MS, () => this.#growNext());
     }
   }
 
   #whatIsWrong(sequenceId: number): Error | undefined {
-    if (this.#closed) {
-      return new TransportError('ALREADY_CLOSED', `publisher of "${this.topic}" is closed`, { retriable: false });
-    }
+    if (this.#closed) return this.#alreadyClosed();
     if (Number.isSafeInteger(sequenceId) && sequenceId >= 0) return undefined;
     const rule = `sequence id must be a whole number of 0 or more, got ${describeValue(sequenceId)}`;
     return new PulseworkError('CONFIGURATION_INVALID', rule);
+  }
+
+  #alreadyClosed(): TransportError {
+    return new TransportError('ALREADY_CLOSED', `publisher of "${this.topic}" is closed`, { retriable: false });
   }
 }

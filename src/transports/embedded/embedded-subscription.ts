@@ -1,9 +1,11 @@
 // A subscription on the embedded broker, over one or several topics, each possibly partitioned: one receive queue, and
 // permits so that no more than `prefetch` messages lie here beyond those handed on.
-import { PulseworkError, TransportError, describeValue } from '../../core/errors.js';
+import { TransportError } from '../../core/errors.js';
 import type { ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
-import { ReceiveQueue } from '../../core/receive-queue.js';
+import { checkMessageIdList } from '../../core/message-id.js';
+import { ReceiveQueue, signalProblem } from '../../core/receive-queue.js';
+import { StateListener } from '../../core/state-listener.js';
 import type { InitialPosition, SubscriptionSpec } from '../../core/subscription-spec.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
 import { withoutPartition } from '../../core/topic-name.js';
@@ -28,7 +30,7 @@ export class EmbeddedSubscription implements Subscription {
   readonly #queue = new ReceiveQueue();
   /** By full topic name, partitions one by one. */
   readonly #attachments = new Map<string, TopicAttachment>();
-  #report: (state: SubscriptionState) => void = () => undefined;
+  readonly #listener = new StateListener<SubscriptionState>();
   #paused = false;
   #closed = false;
 
@@ -48,6 +50,8 @@ export class EmbeddedSubscription implements Subscription {
   }
 
   async receive(signal: AbortSignal): Promise<ReceivedMessage | undefined> {
+    const problem = signalProblem(signal);
+    if (problem !== undefined) throw problem;
     if (this.#closed || signal.aborted) return undefined;
     const message = this.#queue.take();
     if (message !== undefined) {
@@ -61,6 +65,7 @@ export class EmbeddedSubscription implements Subscription {
   }
 
   async acknowledge(ids: readonly MessageId[]): Promise<void> {
+    checkMessageIdList(ids);
     const [only] = ids;
     if (only !== undefined && ids.length === 1) {
       const stored = this.#attachmentOf(only).connectedLink().handle.acknowledge(ids);
@@ -130,11 +135,9 @@ export class EmbeddedSubscription implements Subscription {
   }
 
   onState(report: (state: SubscriptionState) => void): void {
-    if (typeof (report as unknown) !== 'function') {
-      throw new PulseworkError('CONFIGURATION_INVALID', `onState needs a function, got ${describeValue(report)}`);
-    }
-    this.#report = report;
-    for (const { state } of this.#attachments.values()) if (state.connection > 0) report(state);
+    const states = [...this.#attachments.values()].map(({ state }) => state);
+    const told = states.filter(({ connection }) => connection > 0);
+    this.#listener.listen(report, told);
   }
 
   async close(): Promise<void> {
@@ -151,10 +154,10 @@ export class EmbeddedSubscription implements Subscription {
     const { subscription, type, consumerName } = this.#spec;
     const request = { topic, subscription, type, initialPosition, consumerName };
     const attachment = new TopicAttachment(this.#parts.broker, request, {
-      arrived: (_from, messages) => this.#arrived(messages),
+      arrived: (messages) => this.#arrived(messages),
       lost: ({ topic: lost }) => void this.#queue.remove(({ id }) => id.topic === lost),
       connected: (connected) => this.#grant(connected),
-      stateChanged: (state) => this.#tell(state),
+      stateChanged: (state) => this.#listener.tell(state),
       wants: (wanted) => this.#parts.source.wants(wanted),
     });
     this.#attachments.set(topic, attachment);
@@ -179,7 +182,7 @@ export class EmbeddedSubscription implements Subscription {
     this.#attachments.delete(attachment.topic);
     attachment.close();
     this.#queue.remove(({ id }) => id.topic === attachment.topic);
-    this.#tell({ ...attachment.state, state: 'lost' });
+    this.#listener.tell({ ...attachment.state, state: 'lost' });
   }
 
   #arrived(messages: readonly ReceivedMessage[]): void {
@@ -244,17 +247,6 @@ export class EmbeddedSubscription implements Subscription {
     if (!this.#closed) return;
     const text = `subscription "${this.#spec.subscription}" is closed`;
     throw new TransportError('ALREADY_CLOSED', text, { retriable: false });
-  }
-
-  #tell(state: SubscriptionState): void {
-    try {
-      this.#report(state);
-    } catch (error) {
-      // Not the broker's fault: it surfaces as an uncaught error, and the broker goes on.
-      queueMicrotask(() => {
-        throw error;
-      });
-    }
   }
 }
 

@@ -5,13 +5,14 @@ import { ACCESS_MODES } from '../../core/access-mode.js';
 import { ConfigurationError, TransportError, describeValue } from '../../core/errors.js';
 import { OptionChecker } from '../../core/options.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
-import { checkSubscriptionFields } from '../../core/subscription-spec.js';
+import { SUBSCRIPTION_FIELDS, checkSubscriptionFields } from '../../core/subscription-spec.js';
 import { topicPattern } from '../../core/topic-pattern.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Capability, PublisherRequest, Transport } from '../../ports/transport.js';
 import { keepAlive } from '../../system/keep-alive.js';
 import { systemClock } from '../../system/system-clock.js';
 import { EmbeddedBroker } from '../../broker/embedded-broker.js';
+import { isVolatileName } from '../../broker/volatile-topic.js';
 import { EmbeddedPublisher } from './embedded-publisher.js';
 import { EmbeddedSubscription } from './embedded-subscription.js';
 import { NamedTopics, PatternTopics } from './topic-source.js';
@@ -97,8 +98,8 @@ export class EmbeddedTransport implements Transport {
     const forget = (): void => void this.#open.delete(publisher);
     const publisher = new EmbeddedPublisher({ broker: this.broker, topic: full, producerName, accessMode, forget });
     // As on Pulsar: where nothing is kept there is nothing to keep it for.
-    const isStored = full.startsWith('persistent:');
-    if (initialSubscription !== undefined && isStored) this.broker.createSubscription(full, initialSubscription);
+    if (initialSubscription !== undefined && !isVolatileName(full))
+      this.broker.createSubscription(full, initialSubscription);
     this.#open.add(publisher);
     await publisher.open();
     return publisher;
@@ -121,6 +122,7 @@ function checkedSource(broker: EmbeddedBroker, spec: SubscriptionSpec): TopicSou
   const check = new OptionChecker('subscribe');
   const given: unknown = spec;
   if (!check.object('spec', given)) throw new ConfigurationError(check.problems);
+  check.unknownOptions(spec, SUBSCRIPTION_FIELDS);
   checkSubscriptionFields(spec, check);
   check.throwIfAny();
   const { pattern, topics, subscription } = spec;

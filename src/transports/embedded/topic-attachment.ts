@@ -13,7 +13,7 @@ import type { LinkOwner } from './topic-link.js';
 const RECONNECT_DELAY_MS = 1_000;
 
 export interface AttachmentOwner {
-  arrived(attachment: TopicAttachment, messages: readonly ReceivedMessage[]): void;
+  arrived(messages: readonly ReceivedMessage[]): void;
   /** Nothing that came over the connection so far will be settled over the next one: what is queued goes. */
   lost(attachment: TopicAttachment): void;
   connected(attachment: TopicAttachment): void;
@@ -99,7 +99,7 @@ export class TopicAttachment implements LinkOwner {
   }
 
   arrived(link: TopicLink, messages: readonly ReceivedMessage[]): void {
-    if (link === this.#link) this.#owner.arrived(this, messages);
+    if (link === this.#link) this.#owner.arrived(messages);
   }
 
   activeChanged(link: TopicLink): void {

@@ -1,9 +1,11 @@
 // The Subscription port over the official client: one consumer per topic or partition, so that each can be asked whether it
 // is connected, and messages are asked for only while somebody waits for one.
-import { PulseworkError, describeValue, toError } from '../../core/errors.js';
+import { toError } from '../../core/errors.js';
 import type { ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
-import { ReceiveQueue } from '../../core/receive-queue.js';
+import { checkMessageIdList } from '../../core/message-id.js';
+import { ReceiveQueue, signalProblem } from '../../core/receive-queue.js';
+import { StateListener } from '../../core/state-listener.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
 import { partitionOf } from '../../core/topic-name.js';
@@ -28,7 +30,7 @@ export class PulsarSubscription implements Subscription, LinkOwner {
   readonly #queue = new ReceiveQueue();
   /** By full topic name, partitions one by one. */
   readonly #links = new Map<string, ConsumerLink>();
-  #report: (state: SubscriptionState) => void = () => undefined;
+  readonly #listener = new StateListener<SubscriptionState>();
   /** Fails the `receive` that waits. */
   #reject: (error: Error) => void = () => undefined;
   #timer: Timer | undefined;
@@ -63,6 +65,8 @@ export class PulsarSubscription implements Subscription, LinkOwner {
   }
 
   async receive(signal: AbortSignal): Promise<ReceivedMessage | undefined> {
+    const problem = signalProblem(signal);
+    if (problem !== undefined) throw problem;
     if (this.#closed || signal.aborted) return undefined;
     const message = this.#queue.take();
     if (message !== undefined) return message;
@@ -75,6 +79,7 @@ export class PulsarSubscription implements Subscription, LinkOwner {
   }
 
   async acknowledge(ids: readonly MessageId[]): Promise<void> {
+    checkMessageIdList(ids);
     const taken = ids.map((id) => ({ id, link: this.#linkOf(id) }));
     // All are checked first: one that fails must leave the others as they are.
     for (const { id, link } of taken) link.checkId(id);
@@ -122,11 +127,8 @@ export class PulsarSubscription implements Subscription, LinkOwner {
   }
 
   onState(report: (state: SubscriptionState) => void): void {
-    if (typeof (report as unknown) !== 'function') {
-      throw new PulseworkError('CONFIGURATION_INVALID', `onState needs a function, got ${describeValue(report)}`);
-    }
-    this.#report = report;
-    for (const link of this.#links.values()) report(link.state);
+    const states = [...this.#links.values()].map(({ state }) => state);
+    this.#listener.listen(report, states);
   }
 
   /** Again: waits for the same end. The client must not be closed while a consumer closes. */
@@ -161,14 +163,7 @@ export class PulsarSubscription implements Subscription, LinkOwner {
   }
 
   stateChanged(state: SubscriptionState): void {
-    try {
-      this.#report(state);
-    } catch (error) {
-      // Not the connection's fault: it surfaces as an uncaught error, and the connection goes on.
-      queueMicrotask(() => {
-        throw error;
-      });
-    }
+    this.#listener.tell(state);
   }
 
   failed(error: Error): void {

@@ -2,7 +2,7 @@
 // the process over a wrong argument, loses acknowledgements and forgets what is not held.
 import { OptionChecker } from '../../core/options.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
-import { checkSubscriptionFields } from '../../core/subscription-spec.js';
+import { SUBSCRIPTION_FIELDS, checkSubscriptionFields } from '../../core/subscription-spec.js';
 import { fullTopicName } from '../../core/topic-name.js';
 import type { Capability, Publisher, PublisherRequest, Subscription, Transport } from '../../ports/transport.js';
 import { NEGATIVE_ACK_DELAY_MS } from './negative-ack-queue.js';
@@ -20,16 +20,6 @@ const CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>([
   'redelivery-count',
   'delayed-delivery',
 ]);
-
-const KNOWN: readonly (keyof SubscriptionSpec)[] = [
-  'topics',
-  'pattern',
-  'subscription',
-  'type',
-  'initialPosition',
-  'prefetch',
-  'consumerName',
-];
 
 /**
  * A transport on real Pulsar through the official client, an optional peer. Nothing is loaded or connected before it is
@@ -103,7 +93,7 @@ export class PulsarTransport implements Transport {
 function checkSpec(spec: { readonly [K in keyof SubscriptionSpec]: unknown }): void {
   const check = new OptionChecker('subscribe');
   if (check.object('spec', spec)) {
-    check.unknownOptions(spec, KNOWN);
+    check.unknownOptions(spec, SUBSCRIPTION_FIELDS);
     if (spec.pattern !== undefined) check.problem('"pattern" is not for the official client: name the topics');
     checkSubscriptionFields(spec, check);
     checkName('subscription', spec.subscription, check);

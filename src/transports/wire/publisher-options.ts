@@ -28,8 +28,6 @@ export interface BatchingOptions {
 /** The partition for a message, 0 to `partitions` - 1. */
 export type Routing = (message: EncodedMessage, partitions: number) => number;
 
-export type { AccessMode };
-
 export const ACCESS_MODE_NUMBERS: Readonly<Record<AccessMode, number>> = {
   shared: 0,
   exclusive: 1,

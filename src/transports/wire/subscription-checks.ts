@@ -1,6 +1,6 @@
 // What is wrong with a subscription that is asked for: all of it at once, before any broker is bothered.
 import { OptionChecker } from '../../core/options.js';
-import { checkSubscriptionFields } from '../../core/subscription-spec.js';
+import { SUBSCRIPTION_FIELDS, checkSubscriptionFields } from '../../core/subscription-spec.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 
 const NOTHING = {
@@ -10,7 +10,8 @@ const NOTHING = {
   prefetch: undefined,
   consumerName: undefined,
 };
-const KNOWN = ['topics', 'subscription', 'type', 'initialPosition', 'prefetch', 'consumerName'];
+/** Of patterns the client has an option of its own. */
+const KNOWN = SUBSCRIPTION_FIELDS.filter((name) => name !== 'pattern');
 
 /** Options of an owner beside those of the specification: their names and their check. */
 export interface FurtherOptions {

@@ -1,8 +1,8 @@
 // The consumer of the wire client for use without the runtime: a subscription with Pulsar's negative acknowledgements
 // (PIP-106) and ack timeout. Who has delays of its own, as the runtime has, takes the subscription alone.
-import { PulseworkError, describeValue } from '../../core/errors.js';
 import type { ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
+import { StateListener } from '../../core/state-listener.js';
 import type { Subscription, SubscriptionState } from '../../ports/transport.js';
 import type { ConsumerRedelivery, NackedArrival } from './wire-consumer-redelivery.js';
 import type { SeekTarget } from '../../core/topic-parts.js';
@@ -13,7 +13,7 @@ export class WireConsumer implements Subscription {
   readonly #subscription: WireSubscription;
   readonly #redelivery: ConsumerRedelivery;
   readonly #forget: (closed: WireConsumer) => void;
-  #report: (state: SubscriptionState) => void = () => undefined;
+  readonly #listener = new StateListener<SubscriptionState>();
   #closed = false;
 
   /** @param forget is called once at close. */
@@ -36,7 +36,8 @@ export class WireConsumer implements Subscription {
    * back together, and those of it that are acknowledged are not handed on again (N-22). An acknowledgement of the
    * message meanwhile cancels it (N-27). On Exclusive and Failover everything unacknowledged comes again (N-31).
    * Nothing is asked for when the connection it came over is gone, or after `close()`: then the broker sends it again at
-   * once, whatever the delay (N-16); nor when its topic was deleted. Returns at once. @throws PulseworkError MESSAGE_ID_INVALID for a foreign message.
+   * once, whatever the delay (N-16); nor when its topic was deleted. Returns at once.
+   * @throws PulseworkError MESSAGE_ID_INVALID for a foreign message.
    */
   negativeAcknowledge(message: NackedArrival): void {
     if (this.#closed) return;
@@ -106,11 +107,7 @@ export class WireConsumer implements Subscription {
   }
 
   onState(report: (state: SubscriptionState) => void): void {
-    if (typeof (report as unknown) !== 'function') {
-      throw new PulseworkError('CONFIGURATION_INVALID', `onState needs a function, got ${describeValue(report)}`);
-    }
-    this.#report = report;
-    for (const state of this.#subscription.states()) report(state);
+    this.#listener.listen(report, this.#subscription.states());
   }
 
   /** Gives unsettled messages back, what waits for redelivery too: at once and uncounted (N-16, N-29). */
@@ -136,6 +133,6 @@ export class WireConsumer implements Subscription {
 
   #stateChanged(state: SubscriptionState): void {
     this.#redelivery.stateChanged(state);
-    this.#report(state);
+    this.#listener.tell(state);
   }
 }

@@ -1,13 +1,14 @@
 // The Subscription port over the wire: one consumer per topic or partition, one receive queue for all of them, and
 // permits so that no more than `prefetch` messages lie here beyond those handed on.
-import { PulseworkError, TransportError, describeValue, toError } from '../../core/errors.js';
+import { PulseworkError, TransportError, toError } from '../../core/errors.js';
 import type { ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
-import { ReceiveQueue } from '../../core/receive-queue.js';
+import { checkMessageIdList } from '../../core/message-id.js';
+import { ReceiveQueue, signalProblem } from '../../core/receive-queue.js';
+import { StateListener } from '../../core/state-listener.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
 import type { Subscription, SubscriptionState } from '../../ports/transport.js';
 import { MAX_BATCH_SIZE } from './ack-set.js';
-import { checkIsId, checkIsList, signalProblem } from './call-checks.js';
 import type { LastMessage } from './last-message.js';
 import type { SeekTarget } from '../../core/topic-parts.js';
 import { groupedByPart, notOfSubscription, partOf, seeksMessage } from '../../core/topic-parts.js';
@@ -37,7 +38,7 @@ export class WireSubscription implements Subscription {
   readonly #queue = new ReceiveQueue();
   /** By full topic name, partitions one by one. */
   readonly #consumers: TopicConsumers;
-  #report: (state: SubscriptionState) => void = () => undefined;
+  readonly #listener = new StateListener<SubscriptionState>();
   #paused: boolean;
   #closed = false;
 
@@ -48,7 +49,7 @@ export class WireSubscription implements Subscription {
     const owner: ConsumerOwner = {
       arrived: (_consumer, messages) => this.#arrived(messages),
       dropQueued: (consumer, drop) => this.#dropQueued(consumer, drop),
-      stateChanged: ({ state }) => this.#stateChanged(state),
+      stateChanged: ({ state }) => this.#listener.tell(state),
     };
     // What a new partition holds already came after those that are read: from its start, whatever the first position was.
     const grown: ConsumerSpec = { ...spec, initialPosition: 'earliest' };
@@ -101,7 +102,7 @@ export class WireSubscription implements Subscription {
   acknowledge(ids: readonly MessageId[], options?: InTransaction): Promise<void> {
     try {
       this.#checkOpen();
-      checkIsList(ids);
+      checkMessageIdList(ids);
       const transaction = transactionOf(options);
       if (transaction !== undefined) return this.#acknowledgeIn(transaction, ids);
       // All are checked first: a foreign id fails the call before anything is acknowledged (G-04).
@@ -133,7 +134,6 @@ export class WireSubscription implements Subscription {
   }
 
   async redeliver(ids: readonly MessageId[]): Promise<void> {
-    checkIsList(ids);
     const byConsumer = this.#byConsumer(ids);
     if (ids.length === 0) return;
     if (!redeliversSingly(this.#spec.type)) {
@@ -147,7 +147,7 @@ export class WireSubscription implements Subscription {
 
   /** @throws PulseworkError MESSAGE_ID_INVALID when one of `ids` cannot be acknowledged here; TransportError ALREADY_CLOSED. */
   checkIds(ids: readonly MessageId[]): void {
-    checkIsList(ids);
+    checkMessageIdList(ids);
     for (const id of ids) this.#consumerThatTakes(id);
   }
 
@@ -218,11 +218,7 @@ export class WireSubscription implements Subscription {
   }
 
   onState(report: (state: SubscriptionState) => void): void {
-    if (typeof (report as unknown) !== 'function') {
-      throw new PulseworkError('CONFIGURATION_INVALID', `onState needs a function, got ${describeValue(report)}`);
-    }
-    this.#report = report;
-    for (const state of this.states()) report(state);
+    this.#listener.listen(report, this.states());
   }
 
   async close(): Promise<void> {
@@ -273,7 +269,7 @@ export class WireSubscription implements Subscription {
 
   #left(consumer: TopicConsumer): void {
     this.#dropQueued(consumer, () => true);
-    this.#stateChanged({ ...consumer.state, state: 'lost' });
+    this.#listener.tell({ ...consumer.state, state: 'lost' });
     if (!this.#closed) this.#grantAll();
   }
 
@@ -319,7 +315,6 @@ export class WireSubscription implements Subscription {
   /** Undefined for a message of a topic that has left. */
   #consumerIfRead(id: MessageId): TopicConsumer | undefined {
     this.#checkOpen();
-    checkIsId(id);
     const consumer = partOf(this.#consumers, id);
     if (id.batchSize > MAX_BATCH_SIZE) {
       throw new PulseworkError(
@@ -340,16 +335,5 @@ export class WireSubscription implements Subscription {
 
   #checkOpen(): void {
     if (this.#closed) throw alreadyClosed(`subscription "${this.#spec.subscription}"`);
-  }
-
-  #stateChanged(state: SubscriptionState): void {
-    try {
-      this.#report(state);
-    } catch (error) {
-      // Not the connection's fault: it surfaces as an uncaught error, and the connection goes on.
-      queueMicrotask(() => {
-        throw error;
-      });
-    }
   }
 }

@@ -266,6 +266,11 @@ describe('subscribe', () => {
     const subscribed = new TestTransport().subscribe(wrong);
     await expect(subscribed).rejects.toThrow(/topics[^]*subscription[^]*type[^]*prefetch/);
   });
+
+  it('names a field that there is not', async () => {
+    const subscribed = new TestTransport().subscribe({ prefech: 5 } as object);
+    await expect(subscribed).rejects.toThrow('unknown option "prefech", did you mean "prefetch"?');
+  });
 });
 
 describe('embedded()', () => {

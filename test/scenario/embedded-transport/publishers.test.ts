@@ -145,4 +145,28 @@ describe('G-14: access modes of a publisher', () => {
     await publisher.close();
     expect(test.broker.stats(TOPIC).producers).toEqual([]);
   });
+
+  it('hold for partitions that come while those before are waited for', async () => {
+    const test = new TestTransport();
+    test.broker.createPartitionedTopic('orders', 1);
+    const publisher = await open(test, { accessMode: 'wait-for-exclusive' });
+    test.broker.growPartitions('orders', 2);
+    const other = test.broker.producer({ topic: `${TOPIC}-partition-1` });
+    await test.clock.advanceBy(60_000);
+    test.broker.growPartitions('orders', 3);
+    await test.clock.advanceBy(60_000);
+    other.close();
+    await settlePromises();
+    expect(publisher.topics()).toHaveLength(3);
+    await publisher.close();
+    expect(test.broker.stats(TOPIC)).toMatchObject({ producers: [], waitingProducers: 0 });
+  });
+
+  it('take nothing more once the transport was closed while they opened', async () => {
+    const test = new TestTransport();
+    test.broker.createPartitionedTopic('orders', 3);
+    const opening = open(test, { accessMode: 'exclusive' });
+    await Promise.all([expect(opening).rejects.toMatchObject({ code: 'ALREADY_CLOSED' }), test.transport.close()]);
+    expect(test.broker.stats(TOPIC).producers).toEqual([]);
+  });
 });

@@ -140,6 +140,20 @@ describe('what is wrong with the options', () => {
     ]);
   });
 
+  it('with the remedy where a pattern is no RegExp, and where an option stands one level too high', async () => {
+    const handlers = [
+      handler('a', { source: { pattern: 'orders-.*' } }),
+      handler('b', { source: /orders-.+/ }),
+      handler('c', { maxDeliveries: 3, backoff: 5 }),
+    ];
+    expect(await problemsOf({ handlers })).toEqual([
+      'handler "a": its pattern must be a RegExp such as /orders-.+/, got "orders-.*"',
+      'handler "b": its source must be a topic(), a list of them, a topic name or { pattern }; write { pattern: /orders-.+/ }',
+      'handler "c": "maxDeliveries" belongs to "redelivery"; write redelivery: { maxDeliveries }',
+      'handler "c": "backoff" belongs to "redelivery"; write redelivery: { backoff }',
+    ]);
+  });
+
   it('every name that may stand beside a misspelt one, required ones too', async () => {
     class Colourful {
       @Subscribe(orders, { colour: 'red' } as never)

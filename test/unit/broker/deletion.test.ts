@@ -97,6 +97,7 @@ describe('deleting a subscription', () => {
     const [, second] = test.broker.partitionsOf('p');
     await test.connect('shared', 'c', { topic: second ?? '' });
     expect(() => test.broker.deleteSubscription('p', 's')).toThrow(refused(1));
+    expect(() => test.broker.deleteSubscription('p', 's')).toThrow('"force" disconnects them');
     expect(test.broker.partitionsOf('p').map((name) => test.stats(name).backlog)).toEqual([0, 0]);
   });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Stored } from '../../../src/broker/broker-store.js';
 import { hours, minutes } from '../../../src/core/options.js';
 import { SUBSCRIPTION_TYPES } from '../../../src/core/subscription-spec.js';
 import { settlePromises } from '../../../src/testing/fake-clock.js';
@@ -65,6 +66,24 @@ describe('S-29: time to live', () => {
     await test.publish('1', '2');
     await test.clock.advanceBy(minutes(10));
     expect(records).toMatchObject([{ subscription: 's', entryId: 1, cumulative: true }]);
+  });
+});
+
+describe('expireMessages', () => {
+  it('takes nothing too young where the store refused a message beside it', async () => {
+    const refusing = { append: (): Stored => undefined, acknowledge: () => undefined };
+    const test = new TestBroker({ store: refusing });
+    const client = await test.connect('shared', 'c', { permits: 0 });
+    await test.publish('old');
+    await test.clock.advanceBy(minutes(5));
+    await test.publish('young');
+    refusing.append = () => Promise.reject(new Error('full'));
+    await expect(test.broker.publish(TOPIC, message('refused'))).rejects.toThrow('full');
+    refusing.append = () => undefined;
+    await test.publish('younger');
+    test.broker.expireMessages('t', 's', minutes(1));
+    await client.flow(10);
+    expect(client.take()).toBe('young younger');
   });
 });
 

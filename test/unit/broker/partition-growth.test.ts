@@ -49,7 +49,9 @@ describe('S-43: a partitioned topic that grows', () => {
     await test.publish('1');
     const notPartitioned = expect.objectContaining({ code: 'NOT_SUPPORTED' }) as Error;
     expect(() => test.broker.growPartitions('t', 2)).toThrow(notPartitioned);
+    expect(() => test.broker.growPartitions('t', 2)).toThrow('t" is not partitioned');
     expect(() => test.broker.growPartitions('nobody', 2)).toThrow(notPartitioned);
+    expect(() => test.broker.growPartitions('nobody', 2)).toThrow('nobody" does not exist');
   });
 
   it.each([0, 1.5, undefined])('cannot grow to %s', (partitions) => {

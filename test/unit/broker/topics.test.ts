@@ -168,7 +168,9 @@ describe('partitions', () => {
   it('cannot be given to a topic that exists', async () => {
     const test = new TestBroker();
     await test.publish('1');
-    expect(() => test.broker.createPartitionedTopic('t', 2)).toThrow('exists already');
+    expect(() => test.broker.createPartitionedTopic('t', 2)).toThrow(
+      'exists already, without partitions; make it before anybody connects to it',
+    );
   });
 
   it('show their sums in the figures of the topic', async () => {

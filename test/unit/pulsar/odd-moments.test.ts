@@ -311,3 +311,15 @@ it('a prefetch beyond 32 bits is not cut to a queue of 0, which would never deli
   await transport.subscribe(specOf(TOPIC, { prefetch: 2 ** 32 }));
   expect(client.consumers[0]!.config.receiverQueueSize).toBe(2 ** 31 - 1);
 });
+
+it.each([undefined, 5, [null], ['b']])('what is no list of message ids (%j) is refused by name', async (wrong) => {
+  const { subscription } = await subscribed();
+  const refused = { code: 'MESSAGE_ID_INVALID' };
+  await expect(subscription.acknowledge(wrong as never)).rejects.toMatchObject(refused);
+  await expect(subscription.redeliver(wrong as never)).rejects.toMatchObject(refused);
+});
+
+it('a receive without a signal is refused by name', async () => {
+  const { subscription } = await subscribed();
+  await expect(subscription.receive(undefined as never)).rejects.toMatchObject({ code: 'CONFIGURATION_INVALID' });
+});

@@ -1,4 +1,5 @@
 // idempotent(): one piece of work per key, whoever comes and whatever dies on the way.
+import { getEventListeners } from 'node:events';
 import type { Outcome } from 'pulsework';
 import {
   PulseworkError,
@@ -109,10 +110,12 @@ describe('a key that is claimed', () => {
       await world.clock.advanceBy(LEASE_MS - 1);
       expect((await world.run(() => success(), { process: 'host/2' })).kind).toBe('defer');
     }
+    expect(getEventListeners(world.aborts.signal, 'abort').length).toBe(1);
     slow.end(success());
 
     expect((await first).kind).toBe('success');
     expect(world.clock.pendingTimers).toEqual([]);
+    expect(getEventListeners(world.aborts.signal, 'abort').length).toBe(0);
   });
 
   it('is no longer renewed once the run was told to end, so that a handler that hangs does not keep it', async () => {

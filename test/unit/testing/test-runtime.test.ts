@@ -279,6 +279,12 @@ describe('testRuntime', () => {
     await expect(testRuntime({ handlers, plugin: [] } as never)).rejects.toThrow(
       /unknown option "plugin", did you mean "plugins"/,
     );
+    await expect(testRuntime({ handlers, partition: {} } as never)).rejects.toThrow(
+      'testRuntime: unknown option "partition", did you mean "partitions"?',
+    );
+    await expect(testRuntime(handlers[0] as never)).rejects.toThrow(
+      'testRuntime: it takes a list of handlers, got one handler; put it in brackets',
+    );
     await expect(testRuntime({ handlers, plugins: 5 } as never)).rejects.toThrow(/"plugins" must be a list/);
     await expect(testRuntime({ handlers, partitions: { orders: 0 } })).rejects.toThrow(
       /"partitions.orders" must be a positive integer, got 0/,
