@@ -66,6 +66,8 @@ export interface SettlementFacts {
   readonly policy: RedeliveryPolicy;
   readonly type: SubscriptionType;
   readonly ordering: Ordering;
+  /** Whether the broker sends it again when asked: not what came on a topic that is not persistent. */
+  readonly comesAgain: boolean;
   readonly deadLetter: DeadLetterChoice;
   /** Whether there is a retry letter topic to publish to. */
   readonly republishes: boolean;
@@ -135,12 +137,12 @@ function givenUp(cause: DeadLetterCause, failure: Failure, { deadLetter }: Settl
 }
 
 /** What `redeliveryStrategy` goes by. */
-export type StrategyFacts = Pick<SettlementFacts, 'type' | 'ordering' | 'republishes' | 'heldFull'>;
+export type StrategyFacts = Pick<SettlementFacts, 'type' | 'ordering' | 'comesAgain' | 'republishes' | 'heldFull'>;
 
 /** Asking the broker back counts there and lets later messages of a key pass, so order and single consumers wait in place. */
 export function redeliveryStrategy(delayMs: number, facts: StrategyFacts): RedeliveryStrategy {
   if (isPublishedAgain(delayMs, facts)) return 'republish';
-  return redeliversSingly(facts.type) && facts.ordering === 'none' ? 'hold' : 'local';
+  return facts.comesAgain && redeliversSingly(facts.type) && facts.ordering === 'none' ? 'hold' : 'local';
 }
 
 function isPublishedAgain(delayMs: number, { type, republishes, heldFull }: StrategyFacts): boolean {

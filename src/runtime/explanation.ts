@@ -125,7 +125,7 @@ export function explainHandler(plan: HandlerPlan, facts: ExplanationFacts): Hand
 }
 
 function waitsOf({ policy, spec, ordering, retry }: HandlerPlan): readonly WaitExplanation[] {
-  const facts = { type: spec.type, ordering, republishes: retry !== undefined, heldFull: false };
+  const facts = { type: spec.type, ordering, comesAgain: true, republishes: retry !== undefined, heldFull: false };
   const count = Math.min(policy.maxDeliveries - 1, MAX_WAITS);
   return Array.from({ length: count }, (_, i) => waitAfter(i + 1, policy, facts));
 }

@@ -124,6 +124,7 @@ export class Settler {
       policy,
       type: spec.type,
       ordering,
+      comesAgain: !isPlaceless(record.message.id),
       republishes: plan.retry !== undefined && !record.republishRefused,
       heldFull: this.#options.heldFull(),
       deadLetter: plan.deadLetter,
@@ -215,22 +216,21 @@ export class Settler {
       return this.#again(record, pending, 'publishing the retry letter', failure.error, REPEAT_BACKOFF);
     reporter.callFailed('publishing the retry letter', record.message.id, failure.error, undefined);
     record.republishRefused = true;
-    const strategy = settlement.spendsAttempt ? 'hold' : 'local';
+    const strategy = settlement.spendsAttempt && !isPlaceless(record.message.id) ? 'hold' : 'local';
     return this.#redeliver(record, pending, { ...settlement, strategy });
   }
 
   #redeliver(record: DeliveryRecord, pending: PendingSettlement, settlement: Redeliver): Disposition {
     const { registry, clock, reporter } = this.#options;
-    const strategy = isPlaceless(record.message.id) ? 'local' : settlement.strategy;
     // Nothing ends a row of waits that spend no attempt: without any time between them it would spin.
     const leastMs = settlement.spendsAttempt ? settlement.delayMs : Math.max(settlement.delayMs, 1);
     const delayMs = settlement.outage === undefined ? leastMs : probeDelayMs(leastMs, record.probes);
-    reporter.settled(record, { ...pending, settlement: { ...settlement, strategy, delayMs } });
+    reporter.settled(record, { ...pending, settlement: { ...settlement, delayMs } });
     if (settlement.spendsAttempt) record.history = afterFailure(record.history, record.attempt, clock.now());
     record.probes = settlement.outage === undefined ? 0 : record.probes + 1;
     record.pending = undefined;
     record.dueMs = clock.now() + delayMs;
-    if (strategy === 'local') {
+    if (settlement.strategy === 'local') {
       const { outage } = settlement;
       // Of a key alone the lane waits behind this delivery anyway.
       return { kind: 'keep', delayMs, outage: outage?.scope === 'subscription' ? outage.dependency : undefined };

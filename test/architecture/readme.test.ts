@@ -198,6 +198,7 @@ function settle(outcome: Outcome, attempt: number): ReturnType<typeof settlement
   const where = {
     type: 'shared',
     ordering: 'none',
+    comesAgain: true,
     deadLetter: 'publish',
     republishes: false,
     heldFull: false,

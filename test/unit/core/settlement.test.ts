@@ -29,6 +29,7 @@ function facts(more: Partial<SettlementFacts> = {}): SettlementFacts {
   const where = {
     type: 'shared',
     ordering: 'none',
+    comesAgain: true,
     deadLetter: 'publish',
     republishes: false,
     heldFull: false,
@@ -153,6 +154,10 @@ describe('the strategy', () => {
     ['failover', 'none', 'local'],
   ] as const)('on %s with ordering %s is %s', (type, ordering, strategy) => {
     expect(redeliveryStrategy(3_600_000, facts({ type, ordering }))).toBe(strategy);
+  });
+
+  it('of what the broker does not send again is in place', () => {
+    expect(redeliveryStrategy(3_600_000, facts({ comesAgain: false }))).toBe('local');
   });
 
   it.each([
