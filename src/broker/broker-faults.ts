@@ -1,5 +1,5 @@
 // Faults on purpose: which occasion goes wrong, and how, by the draws of a seed. What a fault does to a connection is
-// FaultyConnection's; a broker without injections asks nothing but whether there are any.
+// ConsumerConnection's; a broker without injections asks nothing but whether there are any.
 import { TransportError } from '../core/errors.js';
 import { withoutPartition } from '../core/topic-name.js';
 import type { FaultName, FaultOptions, ResolvedFault, ResolvedFaults } from './fault-options.js';

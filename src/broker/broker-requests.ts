@@ -3,6 +3,7 @@ import type { AccessMode } from '../core/access-mode.js';
 import { ACCESS_MODES } from '../core/access-mode.js';
 import { PulseworkError, describeValue } from '../core/errors.js';
 import { OptionChecker } from '../core/options.js';
+import { checkSequenceId } from '../core/sequence-id.js';
 import type { InitialPosition, SubscriptionType } from '../core/subscription-spec.js';
 import { SUBSCRIPTION_TYPES } from '../core/subscription-spec.js';
 import type { EntryOrigin } from './entry.js';
@@ -130,13 +131,6 @@ export function checkExpiry(subscription: unknown, olderThanMs: unknown): void {
   check.throwIfAny();
 }
 
-/** One by one and without an object: it is asked of each message. @throws PulseworkError CONFIGURATION_INVALID */
-export function checkSequenceId(sequenceId: number): void {
-  if (Number.isSafeInteger(sequenceId) && sequenceId >= 0) return;
-  const rule = `sequence id must be a whole number of 0 or more, got ${describeValue(sequenceId)}`;
-  throw new PulseworkError('CONFIGURATION_INVALID', rule);
-}
-
 /** @throws PulseworkError CONFIGURATION_INVALID */
 export function checkOrigin(origin: EntryOrigin | null): void {
   const { producerName, sequenceId } = (origin ?? {}) as Unchecked<EntryOrigin>;
@@ -144,7 +138,7 @@ export function checkOrigin(origin: EntryOrigin | null): void {
     const rule = `"origin" needs the name of a producer, got ${describeValue(producerName)}`;
     throw new PulseworkError('CONFIGURATION_INVALID', rule);
   }
-  checkSequenceId(sequenceId as number);
+  checkSequenceId(sequenceId);
 }
 
 /** @throws ConfigurationError */

@@ -21,7 +21,7 @@ interface Late {
   readonly arrive: () => void;
 }
 
-export class FaultyConnection implements ConsumerSink {
+export class ConsumerConnection implements ConsumerSink {
   readonly #sink: ConsumerSink;
   readonly #parts: ConnectionParts;
   /** Of its subscription: the consumer and how it is disconnected. */

@@ -6,7 +6,7 @@ import { checkMessageId, checkMessageIdList } from '../core/message-id.js';
 import { seeksMessage } from '../core/topic-parts.js';
 import type { BrokerConsumer } from './broker-consumer.js';
 import type { Stored } from './broker-store.js';
-import type { FaultyConnection } from './faulty-connection.js';
+import type { ConsumerConnection } from './consumer-connection.js';
 import type { BrokerTopic } from './broker-topic.js';
 import { allStored } from './topic-subscription.js';
 import type { MessagePlace, TopicSubscription } from './topic-subscription.js';
@@ -17,14 +17,14 @@ export class ConsumerHandle {
   readonly #broker: BrokerTopic;
   readonly #subscription: TopicSubscription;
   readonly #consumer: BrokerConsumer;
-  readonly #connection: FaultyConnection;
+  readonly #connection: ConsumerConnection;
   #closed = false;
 
   constructor(
     topic: BrokerTopic,
     subscription: TopicSubscription,
     consumer: BrokerConsumer,
-    connection: FaultyConnection,
+    connection: ConsumerConnection,
   ) {
     this.topic = topic.name;
     this.#broker = topic;

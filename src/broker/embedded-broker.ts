@@ -29,7 +29,7 @@ import { ConsumerHandle } from './consumer-handle.js';
 import type { EntryOrigin } from './entry.js';
 import { EntryMaker } from './entry-maker.js';
 import type { FaultOptions } from './fault-options.js';
-import { FaultyConnection } from './faulty-connection.js';
+import { ConsumerConnection } from './consumer-connection.js';
 import { LedgerIds } from './ledger-ids.js';
 import { startMessageExpiry } from './message-expiry.js';
 import { ProducerHandle } from './producer-handle.js';
@@ -307,9 +307,9 @@ export class EmbeddedBroker {
     return new BrokerTopic(facts, () => this.#ledgerIds.next());
   }
 
-  #connection(sink: ConsumerSink, place: ConnectionPlace): FaultyConnection {
+  #connection(sink: ConsumerSink, place: ConnectionPlace): ConsumerConnection {
     const later = (run: () => void): void => this.#turn.later(run);
-    return new FaultyConnection(sink, { place, faults: this.#faults, clock: this.clock, later });
+    return new ConsumerConnection(sink, { place, faults: this.#faults, clock: this.clock, later });
   }
 
   #ownOrigin(messages = 1): EntryOrigin {

@@ -2,12 +2,12 @@
 import { TransportError } from '../core/errors.js';
 import type { EncodedMessage } from '../core/message.js';
 import type { MessageId } from '../core/message-id.js';
+import { checkSequenceId } from '../core/sequence-id.js';
 import { producerBusy, producerFenced } from './broker-errors.js';
 import type { BrokerFaults } from './broker-faults.js';
 import { lostOnPurpose } from './broker-faults.js';
 import type { BrokerProducer } from './broker-producer.js';
 import type { BrokerTopic } from './broker-topic.js';
-import { checkSequenceId } from './broker-requests.js';
 import type { EntryMaker } from './entry-maker.js';
 
 export interface ProducerHandleParts {

@@ -1,10 +1,8 @@
 // A handler of a topic that is not persistent, on a real broker: every message comes with the place 0:0, and none again.
-import { Runtime, defineHandler, fixedBackoff, retry, success, topic } from 'pulsework';
+import { Runtime, consoleLogger, defineHandler, fixedBackoff, retry, success, topic } from 'pulsework';
 import { wire } from 'pulsework/wire';
 import { expect } from 'vitest';
 import { test } from '../support/real-pulsar/integration-test.js';
-
-const SILENT = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 test('a handler of a topic that is not persistent gets every message, and what it retries once more', async ({
   pulsar,
@@ -15,7 +13,7 @@ test('a handler of a topic that is not persistent gets every message, and what i
   let told: () => void = () => undefined;
   const runtime = await Runtime.start({
     transport,
-    logger: SILENT,
+    logger: consoleLogger({ level: 'silent' }),
     handlers: [
       defineHandler({
         name: 'h',

@@ -1,13 +1,11 @@
 // Handlers that take topics by pattern, on a real broker: topics that are there, topics that come while the runtime runs, and
 // where their dead letters go.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Runtime, defineHandler, poison, success } from 'pulsework';
+import { Runtime, consoleLogger, defineHandler, poison, success } from 'pulsework';
 import { wire } from 'pulsework/wire';
 import { expect } from 'vitest';
 import { textOf } from '../support/received.js';
 import { test } from '../support/real-pulsar/integration-test.js';
-
-const SILENT = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 test('a handler gets what comes on the topics of its pattern, new ones too; a dead letter goes to that of its topic (S-42)', async ({
   pulsar,
@@ -23,7 +21,7 @@ test('a handler gets what comes on the topics of its pattern, new ones too; a de
   let told: () => void = () => undefined;
   const runtime = await Runtime.start({
     transport,
-    logger: SILENT,
+    logger: consoleLogger({ level: 'silent' }),
     handlers: [
       defineHandler({
         name: 'h',

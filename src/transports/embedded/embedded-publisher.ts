@@ -1,9 +1,10 @@
 // A publisher on the embedded broker: a producer for each partition, and the choice of the partition. The receipt comes when
 // the broker's store has the message.
 import type { AccessMode } from '../../core/access-mode.js';
-import { PulseworkError, TransportError, describeValue } from '../../core/errors.js';
+import { PulseworkError, TransportError } from '../../core/errors.js';
 import type { EncodedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
+import { sequenceIdProblem } from '../../core/sequence-id.js';
 import type { Timer } from '../../ports/clock.js';
 import type { Publisher } from '../../ports/transport.js';
 import type { EmbeddedBroker } from '../../broker/embedded-broker.js';
@@ -165,9 +166,8 @@ export class EmbeddedPublisher implements Publisher {
 
   #whatIsWrong(sequenceId: number): Error | undefined {
     if (this.#closed) return this.#alreadyClosed();
-    if (Number.isSafeInteger(sequenceId) && sequenceId >= 0) return undefined;
-    const rule = `sequence id must be a whole number of 0 or more, got ${describeValue(sequenceId)}`;
-    return new PulseworkError('CONFIGURATION_INVALID', rule);
+    const problem = sequenceIdProblem(sequenceId);
+    return problem === undefined ? undefined : new PulseworkError('CONFIGURATION_INVALID', problem);
   }
 
   #alreadyClosed(): TransportError {

@@ -1,7 +1,8 @@
 // A message on its way into the addon. What the addon would change without a word (other bytes than text in keys, a null
 // value, a NUL), drop, or end the process over is refused here.
-import { PulseworkError, TransportError, describeValue } from '../../core/errors.js';
+import { TransportError, describeValue } from '../../core/errors.js';
 import type { EncodedMessage } from '../../core/message.js';
+import { checkSequenceId } from '../../core/sequence-id.js';
 import { utf8Length } from '../../core/text.js';
 import type { OfficialOutgoingMessage } from './official-client.js';
 import { notSupported } from './official-errors.js';
@@ -29,10 +30,7 @@ export function officialMessageOf(
   limit: number,
 ): OfficialOutgoingMessage {
   // A negative one ends the process.
-  if (!Number.isSafeInteger(sequenceId) || sequenceId < 0) {
-    const rule = `sequence id must be a whole number of 0 or more, got ${describeValue(sequenceId)}`;
-    throw new PulseworkError('CONFIGURATION_INVALID', rule);
-  }
+  checkSequenceId(sequenceId);
   const official: OfficialOutgoingMessage = {
     data: dataOf(topic, message.payload),
     properties: propertiesOf(topic, message),

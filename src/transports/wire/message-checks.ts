@@ -2,22 +2,18 @@
 // says the same; this is for callers without one, whose mistake must not stop the publishers of a whole client.
 import { ConfigurationError, describeValue } from '../../core/errors.js';
 import { areProperties, propertyProblems } from '../../core/properties.js';
+import { sequenceIdProblem } from '../../core/sequence-id.js';
 
 /** Undefined when there is nothing wrong. Quick for the usual message: it is asked for each one. */
 export function messageProblem(message: unknown, sequenceId: unknown): ConfigurationError | undefined {
-  if (isId(sequenceId) && isMessage(message)) return undefined;
+  const wrongId = sequenceIdProblem(sequenceId);
+  if (wrongId === undefined && isMessage(message)) return undefined;
   const problems = typeof message === 'object' && message !== null ? fieldProblems(message) : [noObject(message)];
-  if (!isId(sequenceId)) {
-    problems.push(`sequence id must be a whole number of 0 or more, got ${describeValue(sequenceId)}`);
-  }
+  if (wrongId !== undefined) problems.push(wrongId);
   return new ConfigurationError(problems);
 }
 
 type Fields = Readonly<Record<string, unknown>>;
-
-function isId(sequenceId: unknown): boolean {
-  return Number.isSafeInteger(sequenceId) && (sequenceId as number) >= 0;
-}
 
 function isMessage(message: unknown): boolean {
   if (typeof message !== 'object' || message === null) return false;
