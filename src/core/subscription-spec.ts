@@ -13,6 +13,14 @@ export const SUBSCRIPTION_TYPES: readonly SubscriptionType[] = ['exclusive', 'fa
 /** `key`: one run per key at a time, in order. `partition`: the same per topic partition. */
 export type Ordering = 'none' | 'key' | 'partition';
 
+/**
+ * Whether the broker is told which message of a key failed, so that it sends nothing later of the key meanwhile (PIP-493,
+ * K-50). `best-effort`: where it can. `required`: opening fails on a broker that cannot, and a topic that moves to one
+ * is suspended.
+ */
+export type OrderedNegativeAckMode = 'disabled' | 'best-effort' | 'required';
+export const ORDERED_NEGATIVE_ACK_MODES: readonly OrderedNegativeAckMode[] = ['disabled', 'best-effort', 'required'];
+
 /** Where a subscription that does not exist yet begins; ignored when it exists (S-27). */
 export type InitialPosition = 'earliest' | 'latest';
 
@@ -31,6 +39,8 @@ export interface SubscriptionSpec {
   readonly prefetch: number;
   /** Shown by the broker; unique per process. */
   readonly consumerName: string;
+  /** Key_Shared only. @default 'disabled' */
+  readonly orderedNegativeAck?: OrderedNegativeAckMode | undefined;
 }
 
 /** All that a specification may have. */
@@ -42,6 +52,7 @@ export const SUBSCRIPTION_FIELDS: readonly (keyof SubscriptionSpec)[] = [
   'initialPosition',
   'prefetch',
   'consumerName',
+  'orderedNegativeAck',
 ];
 
 /** What it takes from, in words: for logs and errors. */
@@ -78,6 +89,7 @@ export function checkSubscriptionFields(
   check.nonEmptyString('consumerName', spec.consumerName);
   check.oneOf('type', spec.type, SUBSCRIPTION_TYPES);
   check.oneOf('initialPosition', spec.initialPosition, ['earliest', 'latest']);
+  check.oneOf('orderedNegativeAck', spec.orderedNegativeAck, ORDERED_NEGATIVE_ACK_MODES);
   if (prefetch !== undefined && (!Number.isSafeInteger(prefetch) || Number(prefetch) < 0)) {
     check.problem(`"prefetch" must be a whole number of 0 or more, got ${describeValue(prefetch)}`);
   }

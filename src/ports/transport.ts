@@ -18,6 +18,7 @@ export type Capability =
   | 'flow-pause'
   | 'pattern-subscriptions'
   | 'transactions'
+  /** Key_Shared keeps the order of a key whose message failed, where the broker of the connection does (PIP-493). */
   | 'ordered-negative-ack';
 
 export interface Transport {
@@ -68,6 +69,14 @@ export interface Subscription {
    * Resolves when the request was handed to the broker. @throws TransportError CONNECTION_LOST, ALREADY_CLOSED.
    */
   redeliver(ids: readonly MessageId[]): Promise<void>;
+  /**
+   * Key_Shared with 'ordered-negative-ack' (PIP-493, K-21). Of `nacked` the broker learns that they failed: they stay
+   * pending here, and nothing later of their keys is sent to anybody until they are acknowledged; `redeliver` asks for
+   * them when their delay is over. `returned` go back uncounted, to be sent again in their place. No entry is in both.
+   * What was acknowledged before reaches the broker first (K-42). Ids that are not pending here are ignored, and over a
+   * connection that is gone nothing is asked: everything comes again anyway. No answer, no error but ALREADY_CLOSED.
+   */
+  negativeAcknowledgeOrdered?(nacked: readonly MessageId[], returned: readonly MessageId[]): void;
   /** Stops and restarts the granting of permits; what was granted still arrives. */
   pause(): void;
   resume(): void;
@@ -89,8 +98,13 @@ export interface SubscriptionState {
   readonly topic: string;
   /** Grows with each reconnect of the topic; the same number is on each message that came over it. */
   readonly connection: number;
-  /** `active` and `standby`: Failover only. */
-  readonly state: 'connected' | 'lost' | 'active' | 'standby';
+  /**
+   * `active` and `standby`: Failover only. `suspended`: connected, but nothing is taken, because `orderedNegativeAck` is
+   * 'required' and this broker cannot (K-50).
+   */
+  readonly state: 'connected' | 'lost' | 'active' | 'standby' | 'suspended';
+  /** Whether the broker of this connection keeps the order of a key whose message failed. @default false */
+  readonly orderedNegativeAck?: boolean | undefined;
 }
 
 /** One producer on a topic. */

@@ -17,8 +17,9 @@ await startVitest('test', filter, { ...options, watch: false, reporters: ['defau
 
 const problems = summary.problems({ wholeSuite });
 if (!typesHold) problems.push('the type check failed: see the top of this output');
-for (const line of [...oneForAllWithoutBroker(summary.skipLines()), ...problems.map((problem) => `failed: ${problem}`)])
-  console.log(line);
+const skips = oneForAllWithoutBroker(summary.skipLines());
+const failures = [...summary.failureLines(), ...problems.map((problem) => `failed: ${problem}`)];
+for (const line of [...skips, ...failures]) console.log(line);
 
 // What fails a run without being a test counts as a failed one: the last line alone must tell whether all is well.
 const { passed, failed, skipped } = summary.counts;
