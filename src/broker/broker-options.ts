@@ -26,6 +26,17 @@ export interface BrokerOptions {
    */
   readonly keySharedConsistentHashing?: boolean | undefined;
   /**
+   * Whether an ordered Key_Shared sends nothing later of a key than a message that failed, until that is acknowledged
+   * (PIP-493, K-24); false: such negative acknowledgements are ignored, as today's brokers do.
+   * @default true, as keySharedNegativeAckOrderingEnabled
+   */
+  readonly keySharedNegativeAckOrdering?: boolean | undefined;
+  /**
+   * Failed entries of a Key_Shared subscription at which it sends nothing but what these wait for (K-31).
+   * @default 50,000, as keySharedNegativeAckMaxRetryingPositionsPerSubscription
+   */
+  readonly keySharedMaxRetryingPositions?: number | undefined;
+  /**
    * Whether topics keep the highest sequence id of each producer name and drop what was published before: the receipt of a
    * repetition is -1:-1 (S-44). @default false, as brokerDeduplicationEnabled
    */
@@ -55,11 +66,14 @@ export const DEFAULT_BROKER_OPTIONS: ResolvedBrokerOptions = {
   keySharedLookAheadPerSubscription: 20_000,
   roundRobinChunk: 20,
   keySharedConsistentHashing: true,
+  keySharedNegativeAckOrdering: true,
+  keySharedMaxRetryingPositions: 50_000,
   deduplication: false,
   messageTtlMs: 0,
   maxDeliveryDelayMs: 0,
 };
 
+const SWITCHES: readonly string[] = ['keySharedConsistentHashing', 'keySharedNegativeAckOrdering', 'deduplication'];
 const DURATIONS: readonly string[] = ['activeConsumerFailoverDelayMs', 'messageTtlMs', 'maxDeliveryDelayMs'];
 
 const OPTION_NAMES = Object.keys(DEFAULT_BROKER_OPTIONS) as (keyof BrokerOptions)[];
@@ -77,7 +91,7 @@ export function resolveBrokerOptions(
     check.unknownOptions(options, [...OPTION_NAMES, 'clock', 'store']);
     checkParts(check);
     for (const name of OPTION_NAMES) {
-      if (name === 'deduplication' || name === 'keySharedConsistentHashing') check.boolean(name, options[name]);
+      if (SWITCHES.includes(name)) check.boolean(name, options[name]);
       else if (DURATIONS.includes(name)) check.durationMs(name, options[name]);
       else check.positiveInteger(name, options[name]);
     }

@@ -6,7 +6,7 @@ import { OptionChecker } from '../core/options.js';
 import { checkSequenceId } from '../core/sequence-id.js';
 import type { InitialPosition, SubscriptionType } from '../core/subscription-spec.js';
 import { SUBSCRIPTION_TYPES } from '../core/subscription-spec.js';
-import type { EntryOrigin } from './entry.js';
+import type { ChunkOrigin, EntryOrigin } from './entry.js';
 import type { SlotRange } from './key-selector.js';
 import { stickyRangeProblems } from './sticky-ranges.js';
 
@@ -139,6 +139,30 @@ export function checkOrigin(origin: EntryOrigin | null): void {
     throw new PulseworkError('CONFIGURATION_INVALID', rule);
   }
   checkSequenceId(sequenceId);
+}
+
+/** @param bytes of this chunk. @throws ConfigurationError */
+export function checkChunk(chunk: Unchecked<ChunkOrigin>, bytes: number): void {
+  const check = new OptionChecker('publishChunk');
+  if (check.object('chunk', chunk)) {
+    const { uuid, index, count, totalBytes } = chunk;
+    check.unknownOptions(chunk, ['uuid', 'index', 'count', 'totalBytes']);
+    check.nonEmptyString('uuid', uuid ?? null);
+    if (!isWhole(count) || count < 2) {
+      check.problem(`"count" must be a whole number of 2 or more, got ${describeValue(count)}`);
+    }
+    if (!isWhole(index) || index < 0 || (isWhole(count) && index >= count)) {
+      check.problem(`"index" must be a whole number from 0 to "count" - 1, got ${describeValue(index)}`);
+    }
+    if (!isWhole(totalBytes) || totalBytes < bytes) {
+      check.problem(`"totalBytes" must be a whole number of ${bytes} or more, got ${describeValue(totalBytes)}`);
+    }
+  }
+  check.throwIfAny();
+}
+
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value);
 }
 
 /** @throws ConfigurationError */

@@ -127,7 +127,9 @@ export class BrokerTopic {
    */
   attach(producer: BrokerProducer): number {
     if (this.#terminated) throw topicTerminated(this.name);
+    const before = this.#deduplication === undefined ? [] : this.producers.live;
     this.#tellDisconnected(this.producers.attach(producer));
+    for (const { name } of before) if (!this.producers.has(name)) this.#deduplication?.producerLeft(name);
     this.#deduplication?.producerCame(producer.name);
     return this.#deduplication?.lastSequenceId(producer.name) ?? -1;
   }
@@ -143,9 +145,7 @@ export class BrokerTopic {
     if (this.isVolatile) throw notSupported(`"${this.name}" is not persistent, it cannot be terminated`);
     this.#terminated = true;
     for (const subscription of this.#subscriptions.values()) subscription.topicTerminated();
-    const { end } = this.log;
-    const last = end > this.log.first ? this.log.entryAt(end - 1) : undefined;
-    return last === undefined ? undefined : this.#idOf(end - 1, last.batchSize);
+    return this.#lastMessage();
   }
 
   /**
@@ -180,6 +180,15 @@ export class BrokerTopic {
 
   #tellDisconnected(producers: readonly BrokerProducer[]): void {
     for (const producer of producers) this.#facts.turn.later(() => producer.tellDisconnected());
+  }
+
+  /** Where the store refused an entry there is none. */
+  #lastMessage(): MessageId | undefined {
+    for (let position = this.log.end - 1; position >= this.log.first; position--) {
+      const entry = this.log.entryAt(position);
+      if (entry !== undefined) return this.#idOf(position, entry.batchSize);
+    }
+    return undefined;
   }
 
   #repetition({ batchSize }: Entry): Appended {

@@ -2,7 +2,7 @@
 // disconnected it (seek, unload) its calls fail with CONNECTION_LOST, permits are void.
 import { PulseworkError, TransportError, describeValue } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
-import { checkMessageId, checkMessageIdList } from '../core/message-id.js';
+import { checkMessageId, checkMessageIdList, formatMessageId } from '../core/message-id.js';
 import { seeksMessage } from '../core/topic-parts.js';
 import type { BrokerConsumer } from './broker-consumer.js';
 import type { Stored } from './broker-store.js';
@@ -76,6 +76,24 @@ export class ConsumerHandle {
     this.#checkConnected();
     const positions = new Set(this.#placesOf(ids).map(({ position }) => position));
     this.#subscription.redeliver(this.#consumer, positions);
+  }
+
+  /**
+   * `nacked` failed: they stay pending here, and an ordered Key_Shared sends nothing later of their keys until they are
+   * acknowledged. `returned` come again uncounted (PIP-493, K-26 and K-27). Whole entries; ids not pending here are ignored.
+   * @throws PulseworkError MESSAGE_ID_INVALID for an entry in both lists (K-22).
+   */
+  negativeAcknowledgeOrdered(nacked: readonly MessageId[], returned: readonly MessageId[]): void {
+    this.#checkOpen();
+    const failed = new Set(this.#placesOf(nacked).map(({ position }) => position));
+    const given = new Set(this.#placesOf(returned).map(({ position }) => position));
+    const both = returned.find((id) => failed.has(this.#placeOf(id)?.position ?? -1));
+    if (both !== undefined) {
+      const rule = `entry ${formatMessageId({ ...both, batchIndex: -1 })} is negatively acknowledged and returned at once`;
+      throw new PulseworkError('MESSAGE_ID_INVALID', rule);
+    }
+    // No answer is given: over a connection that the broker closed nothing is asked, and all of it comes again anyway.
+    if (this.#consumer.connected) this.#subscription.negativeAcknowledgeOrdered(this.#consumer, failed, given);
   }
 
   /** Everything this consumer holds, what its client has not handed on included (A-20). */

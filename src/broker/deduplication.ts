@@ -19,8 +19,10 @@ export class Deduplication {
   readonly #clock: Clock;
   /** By producer name. */
   readonly #sequences = new Map<string, Sequence>();
-  /** When the last producer of a name left, the one that left first first. */
-  readonly #leftAt = new Map<string, number>();
+  /** Names of producers that are connected, or in line. */
+  readonly #live = new Set<string>();
+  /** Of every other name that is known: when its last producer left or published, the one that did first first. */
+  readonly #inactiveSince = new Map<string, number>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -33,12 +35,15 @@ export class Deduplication {
 
   /**
    * An entry is on its way to the store; false for a repetition, which must not go there. Of a batch the lowest id is
-   * compared and the highest is recorded: a batch that overlaps by one id is a repetition as a whole.
+   * compared and the highest is recorded: a batch that overlaps by one id is a repetition as a whole. Of a message in
+   * chunks only the last one is looked at: what was stored of it before stays, and consumers get rid of it.
    * @throws TransportError BROKER_ERROR, retriable, while it may be a repetition of what the store has not confirmed.
    */
   pushed(entry: Entry): boolean {
+    if (isBeforeLastChunk(entry)) return true;
     const { producerName, sequenceId } = entry;
     const highest = highestOf(entry);
+    if (!this.#live.has(producerName)) this.#inactive(producerName);
     const known = this.#sequences.get(producerName);
     if (known === undefined) {
       this.#sequences.set(producerName, { pushed: highest, stored: -1 });
@@ -51,6 +56,7 @@ export class Deduplication {
   }
 
   stored(entry: Entry): void {
+    if (isBeforeLastChunk(entry)) return;
     const known = this.#sequences.get(entry.producerName);
     if (known !== undefined) known.stored = Math.max(known.stored, highestOf(entry));
   }
@@ -63,24 +69,35 @@ export class Deduplication {
 
   producerCame(name: string): void {
     this.#forgetInactive();
-    this.#leftAt.delete(name);
+    this.#inactiveSince.delete(name);
+    this.#live.add(name);
   }
 
+  /** By itself, or because it was shut out or cut off. */
   producerLeft(name: string): void {
-    this.#forgetInactive();
-    this.#leftAt.delete(name);
-    this.#leftAt.set(name, this.#clock.now());
+    this.#live.delete(name);
+    this.#inactive(name);
   }
 
-  /** When producers come and go is often enough, and needs no timer. */
+  #inactive(name: string): void {
+    this.#forgetInactive();
+    this.#inactiveSince.delete(name);
+    this.#inactiveSince.set(name, this.#clock.now());
+  }
+
+  /** When producers come and go, or others publish, is often enough, and needs no timer. */
   #forgetInactive(): void {
     const before = this.#clock.now() - FORGOTTEN_AFTER_MS;
-    for (const [name, leftMs] of this.#leftAt) {
-      if (leftMs > before) return;
-      this.#leftAt.delete(name);
+    for (const [name, sinceMs] of this.#inactiveSince) {
+      if (sinceMs > before) return;
+      this.#inactiveSince.delete(name);
       this.#sequences.delete(name);
     }
   }
+}
+
+function isBeforeLastChunk({ chunk }: Entry): boolean {
+  return chunk !== undefined && chunk.index < chunk.count - 1;
 }
 
 /** Messages of a batch have consecutive ids. */

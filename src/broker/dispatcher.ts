@@ -33,7 +33,19 @@ export interface DispatcherStats {
   readonly redeliveries: number;
   readonly blocked: boolean;
   readonly drainingHashes: number;
+  readonly retryingHashes: number;
+  readonly retryingPositions: number;
 }
+
+export const NOTHING_WAITS: DispatcherStats = {
+  replay: 0,
+  delayed: 0,
+  redeliveries: 0,
+  blocked: false,
+  drainingHashes: 0,
+  retryingHashes: 0,
+  retryingPositions: 0,
+};
 
 export interface Dispatcher {
   readonly type: SubscriptionType;
@@ -45,6 +57,12 @@ export interface Dispatcher {
   isActive(consumer: BrokerConsumer): boolean;
   /** Ids that are not pending at this consumer are ignored (S-22). Exclusive and Failover send everything again. */
   redeliver(consumer: BrokerConsumer, positions: Iterable<number>): void;
+  /**
+   * Of `nacked` it learns that they failed: on ordered Key_Shared nothing later of their keys is sent until they are
+   * acknowledged (K-24). `returned` come again uncounted (K-27), where single entries can. What is not pending at this
+   * consumer is ignored.
+   */
+  negativeAcknowledgeOrdered(consumer: BrokerConsumer, nacked: Iterable<number>, returned: Iterable<number>): void;
   /** The whole entry was acknowledged by `consumer`, or by someone else on its behalf (A-14). */
   acknowledged(consumer: BrokerConsumer, position: number): void;
   /** One message of a batch was acknowledged. */

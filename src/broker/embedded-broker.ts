@@ -147,7 +147,7 @@ export class EmbeddedBroker {
   /**
    * Stores one message without a producer, whose rules it need not keep; on a partitioned topic by its key, else in turn.
    * Resolves with the receipt, -1:-1 for a repetition by `origin` where the broker deduplicates (S-44).
-   * @throws TransportError PUBLISH_REFUSED, MESSAGE_TOO_LARGE, NOT_SUPPORTED, TOPIC_TERMINATED, NOT_ALLOWED, PRODUCER_BUSY
+   * @throws ConfigurationError for what is no message; TransportError MESSAGE_TOO_LARGE, NOT_SUPPORTED, TOPIC_TERMINATED, NOT_ALLOWED, PRODUCER_BUSY
    *   while a producer has the topic for itself; PulseworkError TOPIC_NAME_INVALID.
    */
   async publish(topic: string, message: EncodedMessage, origin?: EntryOrigin): Promise<MessageId> {

@@ -1,14 +1,14 @@
 // What is published becomes an entry: checked, copied so that it keeps no tie to the caller, and within the broker's limits.
 import { TransportError, describeValue } from '../core/errors.js';
+import { messageProblem, publishProblem } from '../core/message-checks.js';
 import type { EncodedMessage } from '../core/message.js';
 import type { Clock } from '../ports/clock.js';
 import { publishRefused } from './broker-errors.js';
 import type { ResolvedBrokerOptions } from './broker-options.js';
 import { BytePool } from './byte-pool.js';
-import type { EntryOrigin } from './entry.js';
-import { Entry } from './entry.js';
-import type { StoredMessage } from './stored-message.js';
-import { storedMessage } from './stored-message.js';
+import type { ChunkOrigin, EntryOrigin } from './entry.js';
+import { ChunkEntry, Entry } from './entry.js';
+import { StoredMessage } from './stored-message.js';
 
 export class EntryMaker {
   readonly #options: ResolvedBrokerOptions;
@@ -20,12 +20,22 @@ export class EntryMaker {
     this.#clock = clock;
   }
 
-  /** @throws TransportError PUBLISH_REFUSED. */
+  /** @throws ConfigurationError with all that is wrong with it. */
   message(message: EncodedMessage): StoredMessage {
-    return storedMessage(message, this.#pool);
+    const wrong = messageProblem(message);
+    if (wrong !== undefined) throw wrong;
+    return new StoredMessage(message, this.#pool);
   }
 
-  /** The messages of a producer batch. @throws TransportError PUBLISH_REFUSED, also for delayed ones (Y-01). */
+  /** The same, of a producer. What a call before has made is taken as it is. */
+  numberedMessage(message: EncodedMessage, sequenceId: number): StoredMessage {
+    if (message instanceof StoredMessage) return message;
+    const wrong = publishProblem(message, sequenceId);
+    if (wrong !== undefined) throw wrong;
+    return new StoredMessage(message, this.#pool);
+  }
+
+  /** The messages of a producer batch. @throws ConfigurationError; TransportError PUBLISH_REFUSED: none, or delayed ones (Y-01). */
   batch(messages: readonly EncodedMessage[]): readonly StoredMessage[] {
     if (!isList(messages)) throw publishRefused(`a batch must be a list of messages, got ${describeValue(messages)}`);
     if (messages.length === 0) throw publishRefused('a batch must hold at least one message');
@@ -36,8 +46,11 @@ export class EntryMaker {
     return stored;
   }
 
-  /** @param topic full name, for errors. @throws TransportError MESSAGE_TOO_LARGE, NOT_ALLOWED. */
-  single(message: StoredMessage, topic: string, origin: EntryOrigin): Entry {
+  /**
+   * @param topic full name, for errors. @param chunk the message is this part of a larger one.
+   * @throws TransportError MESSAGE_TOO_LARGE, NOT_ALLOWED.
+   */
+  single(message: StoredMessage, topic: string, origin: EntryOrigin, chunk?: ChunkOrigin): Entry {
     const { maxDeliveryDelayMs } = this.#options;
     const publishTimeMs = this.#clock.now();
     if (maxDeliveryDelayMs > 0 && (message.deliverAtMs ?? 0) - publishTimeMs > maxDeliveryDelayMs) {
@@ -46,7 +59,8 @@ export class EntryMaker {
     }
     const { bytes } = message;
     this.#checkSize(bytes, topic);
-    return new Entry(message, { bytes, publishTimeMs }, origin);
+    const facts = { bytes, publishTimeMs };
+    return chunk === undefined ? new Entry(message, facts, origin) : new ChunkEntry(message, facts, origin, chunk);
   }
 
   /** @throws TransportError MESSAGE_TOO_LARGE. */

@@ -9,6 +9,17 @@ export interface EntryOrigin {
   readonly sequenceId: number;
 }
 
+/** What the producer of a chunk says of it. */
+export interface ChunkOrigin {
+  /** The same for all chunks of one message, another one for each message of the producer. */
+  readonly uuid: string;
+  /** From 0. */
+  readonly index: number;
+  /** Of the message: how many chunks, at least 2, and payload bytes in all. */
+  readonly count: number;
+  readonly totalBytes: number;
+}
+
 export class Entry {
   readonly publishTimeMs: number;
   readonly producerName: string;
@@ -30,6 +41,11 @@ export class Entry {
     this.bytes = facts.bytes;
     this.producerName = origin.producerName;
     this.sequenceId = origin.sequenceId;
+  }
+
+  /** Undefined for an entry that is no part of a message: only those that are one have room for it, see `ChunkEntry`. */
+  get chunk(): ChunkOrigin | undefined {
+    return undefined;
   }
 
   /** The number of messages of a batch, 0 when the entry is not a batch. */
@@ -68,6 +84,25 @@ export class Entry {
       this.#keyHash = murmur3(orderingKey ?? key ?? `${this.producerName}-${this.sequenceId}`);
     }
     return this.#keyHash;
+  }
+}
+
+/** A part of a message that was larger than an entry may be. Brokers deliver, count and acknowledge it as any other entry. */
+export class ChunkEntry extends Entry {
+  readonly #chunk: ChunkOrigin;
+
+  constructor(
+    part: EncodedMessage,
+    facts: { readonly publishTimeMs: number; readonly bytes: number },
+    origin: EntryOrigin,
+    { uuid, index, count, totalBytes }: ChunkOrigin,
+  ) {
+    super(part, facts, origin);
+    this.#chunk = { uuid, index, count, totalBytes };
+  }
+
+  override get chunk(): ChunkOrigin {
+    return this.#chunk;
   }
 }
 

@@ -2,7 +2,7 @@
 import { describeValue } from '../core/errors.js';
 import { MAX_DURATION_MS, OptionChecker, seconds } from '../core/options.js';
 
-/** Milliseconds, or a range of which each occasion draws one, both ends included. */
+/** Whole milliseconds, up to 100 years, or a range of which each occasion draws one, both ends included. */
 export type FaultTime = number | readonly [minMs: number, maxMs: number];
 
 /** How often. A number in place of the object is its `probability`. */
@@ -115,14 +115,19 @@ function timeOf(name: FaultName, rule: Record<string, unknown>, check: OptionChe
   const time = TIMES[name];
   if (time === undefined) return [0, 0];
   const ms = rangeOf(rule[time.name] ?? time.ms);
-  if (ms === undefined) check.problem(`"${name}.${time.name}" must be milliseconds, or [least, most] of them`);
+  if (ms === undefined) check.problem(`"${name}.${time.name}" must be whole milliseconds, or [least, most] of them`);
   return ms ?? time.ms;
 }
 
 function rangeOf(value: unknown): readonly [number, number] | undefined {
   const [least, most, ...rest] = (Array.isArray(value) ? value : [value, value]) as readonly unknown[];
-  if (typeof least !== 'number' || typeof most !== 'number' || rest.length > 0) return undefined;
+  if (!isWhole(least) || !isWhole(most) || rest.length > 0) return undefined;
   return least >= 0 && least <= most && most <= MAX_DURATION_MS ? [least, most] : undefined;
+}
+
+/** What is drawn is whole: of a range between fractions it could lie outside. */
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value);
 }
 
 function checkNames(name: string, value: unknown, check: OptionChecker): void {

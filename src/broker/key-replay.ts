@@ -1,7 +1,8 @@
 // What waits to be delivered again on Key_Shared: by hash slot in position order, and for each consumer the first of each
 // slot that it may take. So a consumer without permits costs the others nothing, a slot that nobody may take is passed
 // over, and a slot changes hands in one step however much waits in it. A consumer that can take empties what is its own
-// before anything new is read, so a waiting entry always precedes later ones of its key (K-12).
+// before anything new is read, so a waiting entry always precedes later ones of its key (K-12). In a slot that retries the
+// first one is there only up to the earliest that failed (K-25).
 import { MinHeap } from './min-heap.js';
 import { PositionSet } from './position-set.js';
 import { passedPositions } from './passed-positions.js';
@@ -13,12 +14,23 @@ interface WaitingSlot<Taker> {
   taker: Taker | undefined;
 }
 
+/** The first position of each slot that one taker may get. */
+interface Heads {
+  readonly ofFreeSlots: PositionSet;
+  readonly ofRetryingSlots: PositionSet;
+}
+
 export class KeyReplay<Taker> {
+  readonly #lastAllowed: (slot: number) => number | undefined;
   /** The slot of each waiting position. */
   readonly #slotOf = new Map<number, number>();
   readonly #waiting = new Map<number, WaitingSlot<Taker>>();
-  /** The first position of each slot that a taker may get. */
-  readonly #heads = new Map<Taker, PositionSet>();
+  readonly #heads = new Map<Taker, Heads>();
+
+  /** @param lastAllowed of a slot that retries: nothing later may be taken; undefined for a free slot. */
+  constructor(lastAllowed: (slot: number) => number | undefined) {
+    this.#lastAllowed = lastAllowed;
+  }
 
   get size(): number {
     return this.#slotOf.size;
@@ -34,9 +46,13 @@ export class KeyReplay<Taker> {
     this.#putHead(slot, waiting);
   }
 
-  /** Takes out the smallest position that `taker` may get. */
-  next(taker: Taker): number | undefined {
-    const position = this.#heads.get(taker)?.first;
+  /** Takes out the smallest position that `taker` may get. @param retryingOnly passes over the free slots. */
+  next(taker: Taker, retryingOnly = false): number | undefined {
+    const heads = this.#heads.get(taker);
+    if (heads === undefined) return undefined;
+    const ofFree = retryingOnly ? undefined : heads.ofFreeSlots.first;
+    const ofRetrying = heads.ofRetryingSlots.first;
+    const position = (ofRetrying ?? Infinity) < (ofFree ?? Infinity) ? ofRetrying : ofFree;
     if (position !== undefined) this.delete(position);
     return position;
   }
@@ -65,6 +81,14 @@ export class KeyReplay<Taker> {
     this.#putHead(slot, waiting);
   }
 
+  /** What may be taken of this slot changed. */
+  allowedChanged(slot: number): void {
+    const waiting = this.#waiting.get(slot);
+    if (waiting === undefined) return;
+    this.#takeHead(waiting);
+    this.#putHead(slot, waiting);
+  }
+
   /** The takers changed. */
   reassign(takerOf: (slot: number) => Taker | undefined): void {
     for (const slot of this.#waiting.keys()) this.assign(slot, takerOf(slot));
@@ -87,14 +111,17 @@ export class KeyReplay<Taker> {
     return made;
   }
 
-  #takeHead({ positions, taker }: WaitingSlot<Taker>): void {
-    if (taker !== undefined && positions.firstKey !== undefined) this.#heads.get(taker)?.delete(positions.firstKey);
+  #takeHead({ positions: { firstKey }, taker }: WaitingSlot<Taker>): void {
+    const heads = taker === undefined ? undefined : this.#heads.get(taker);
+    if (heads === undefined || firstKey === undefined) return;
+    heads.ofFreeSlots.delete(firstKey);
+    heads.ofRetryingSlots.delete(firstKey);
   }
 
   #putHead(slot: number, { positions, taker }: WaitingSlot<Taker>): void {
     for (let first = positions.firstKey; first !== undefined; first = positions.firstKey) {
       if (this.#slotOf.get(first) === slot) {
-        if (taker !== undefined) this.#headsOf(taker).add(first);
+        if (taker !== undefined) this.#offer(first, slot, taker);
         return;
       }
       positions.removeFirst();
@@ -102,10 +129,16 @@ export class KeyReplay<Taker> {
     this.#waiting.delete(slot);
   }
 
-  #headsOf(taker: Taker): PositionSet {
+  #offer(first: number, slot: number, taker: Taker): void {
+    const last = this.#lastAllowed(slot);
+    if (last === undefined) this.#headsOf(taker).ofFreeSlots.add(first);
+    else if (first <= last) this.#headsOf(taker).ofRetryingSlots.add(first);
+  }
+
+  #headsOf(taker: Taker): Heads {
     const known = this.#heads.get(taker);
     if (known !== undefined) return known;
-    const made = new PositionSet();
+    const made = { ofFreeSlots: new PositionSet(), ofRetryingSlots: new PositionSet() };
     this.#heads.set(taker, made);
     return made;
   }

@@ -1,10 +1,12 @@
 // Key_Shared: each key hash belongs to one consumer at a time. A hash that moves to another consumer is drained first:
-// its new messages wait until the old owner holds none of it (PIP-379: K-08 to K-14).
+// its new messages wait until the old owner holds none of it (PIP-379: K-08 to K-14). A hash of which an entry failed sends
+// nothing later than that until it is acknowledged (PIP-493: K-20 to K-32). An entry has to pass both.
 import type { BrokerConsumer } from './broker-consumer.js';
-import type { DispatchContext } from './dispatcher.js';
+import type { DispatchContext, DispatcherStats } from './dispatcher.js';
 import { KeyReplay } from './key-replay.js';
 import type { KeySelector } from './key-selector.js';
 import { MultiDispatcher } from './multi-dispatcher.js';
+import { RetryingHashes } from './retrying-hashes.js';
 
 /** Who holds unacknowledged entries of a hash, and how many. */
 interface Held {
@@ -23,7 +25,9 @@ export class KeySharedDispatcher extends MultiDispatcher {
   readonly #held = new Map<number, Held>();
   /** How many slots drain. */
   #draining = 0;
-  readonly #replay = new KeyReplay<BrokerConsumer>();
+  /** Stays empty where order is not asked for, and where the broker's switch is off. */
+  readonly #retrying = new RetryingHashes();
+  readonly #replay = new KeyReplay<BrokerConsumer>((slot) => this.#retrying.earliest(slot));
 
   /** @param ordered false: a key that moves is not drained first (K-15). */
   constructor(context: DispatchContext, selector: KeySelector<BrokerConsumer>, ordered: boolean) {
@@ -35,6 +39,32 @@ export class KeySharedDispatcher extends MultiDispatcher {
   dispatch(): void {
     for (const consumer of this.consumers) this.#sendReplay(consumer);
     this.#sendNew();
+  }
+
+  override stats(): DispatcherStats {
+    const { hashes, positions } = this.#retrying;
+    return { ...super.stats(), retryingHashes: hashes, retryingPositions: positions };
+  }
+
+  override negativeAcknowledgeOrdered(
+    consumer: BrokerConsumer,
+    nacked: Iterable<number>,
+    returned: Iterable<number>,
+  ): void {
+    if (this.#ordered && this.context.options.keySharedNegativeAckOrdering)
+      for (const position of nacked) if (consumer.pending.has(position)) this.#failed(position);
+    super.negativeAcknowledgeOrdered(consumer, nacked, returned);
+  }
+
+  override acknowledged(consumer: BrokerConsumer, position: number): void {
+    super.acknowledged(consumer, position);
+    const slot = this.#retrying.release(position);
+    if (slot !== undefined) this.#heldBackChanged(slot);
+  }
+
+  override acknowledgedUpTo(from: number, to: number): void {
+    super.acknowledgedUpTo(from, to);
+    for (const slot of this.#retrying.releaseRange(from, to)) this.#heldBackChanged(slot);
   }
 
   protected get replaySize(): number {
@@ -75,6 +105,7 @@ export class KeySharedDispatcher extends MultiDispatcher {
     this.#replay.clear();
     this.#held.clear();
     this.#draining = 0;
+    this.#retrying.clear();
   }
 
   protected released(consumer: BrokerConsumer, position: number): void {
@@ -91,6 +122,26 @@ export class KeySharedDispatcher extends MultiDispatcher {
     this.context.schedule();
   }
 
+  #failed(position: number): void {
+    const slot = this.#slotAt(position);
+    this.#retrying.add(position, slot);
+    this.#replay.allowedChanged(slot);
+  }
+
+  /** Where a transaction is committed its acknowledgements come this way too, and not before (K-28). */
+  #heldBackChanged(slot: number): void {
+    this.#replay.allowedChanged(slot);
+    this.context.schedule();
+  }
+
+  /**
+   * So much failed that nothing goes out that could fail in addition: only what retrying hashes let pass (K-31). What is
+   * before their earliest passes as well, so that it never comes behind it.
+   */
+  get #isFull(): boolean {
+    return this.#retrying.positions >= this.context.options.keySharedMaxRetryingPositions;
+  }
+
   /** Costs a step per hash slot that is held or waits, however many entries that are. */
   #ownersChanged(): void {
     this.#draining = 0;
@@ -100,13 +151,14 @@ export class KeySharedDispatcher extends MultiDispatcher {
 
   #sendReplay(consumer: BrokerConsumer): void {
     while (consumer.canTake()) {
-      const position = this.#replay.next(consumer);
+      const position = this.#replay.next(consumer, this.#isFull);
       if (position === undefined) return;
       this.#sendOf(this.#slotAt(position), consumer, position);
     }
   }
 
   #sendNew(): void {
+    if (this.#isFull) return;
     const { keySharedLookAheadPerConsumer: each, keySharedLookAheadPerSubscription: all } = this.context.options;
     const lookAhead = Math.min(each * this.consumers.length, all);
     let someCanTake = this.consumers.some((consumer) => consumer.canTake());
@@ -115,7 +167,7 @@ export class KeySharedDispatcher extends MultiDispatcher {
       if (position === undefined) return;
       const slot = this.#slotAt(position);
       const taker = this.#takerOf(slot);
-      if (taker?.canTake() !== true) {
+      if (taker?.canTake() !== true || this.#retrying.withholds(slot, position)) {
         this.#replay.add(position, slot, taker);
       } else {
         this.#sendOf(slot, taker, position);

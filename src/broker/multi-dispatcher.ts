@@ -85,15 +85,17 @@ export abstract class MultiDispatcher implements Dispatcher {
 
   redeliver(consumer: BrokerConsumer, positions: Iterable<number>): void {
     for (const position of positions) {
-      const messages = consumer.forget(position);
-      if (messages === 0) continue;
-      this.#changeUnacked(-messages);
+      if (!this.#askedBack(consumer, position)) continue;
       this.#counts.set(position, (this.#counts.get(position) ?? 0) + 1);
       this.#redeliveries += 1;
-      consumer.redeliveries.count(messages, this.context.clock.now());
-      this.released(consumer, position);
-      this.replay(position);
     }
+    this.context.schedule();
+  }
+
+  /** What failed keeps no order here. */
+  negativeAcknowledgeOrdered(consumer: BrokerConsumer, _nacked: Iterable<number>, returned: Iterable<number>): void {
+    // Nobody tried to process them: no count, which leads to backoff and dead letters, but the rate (K-27).
+    for (const position of returned) this.#askedBack(consumer, position);
     this.context.schedule();
   }
 
@@ -144,6 +146,8 @@ export abstract class MultiDispatcher implements Dispatcher {
       redeliveries: this.#redeliveries,
       blocked: this.#blocked,
       drainingHashes: this.drainingHashes,
+      retryingHashes: 0,
+      retryingPositions: 0,
     };
   }
 
@@ -177,6 +181,17 @@ export abstract class MultiDispatcher implements Dispatcher {
       redeliveryCount: this.#counts.size === 0 ? 0 : (this.#counts.get(position) ?? 0),
     });
     this.#changeUnacked(messages);
+    return true;
+  }
+
+  /** False when `consumer` does not hold it. */
+  #askedBack(consumer: BrokerConsumer, position: number): boolean {
+    const messages = consumer.forget(position);
+    if (messages === 0) return false;
+    this.#changeUnacked(-messages);
+    consumer.redeliveries.count(messages, this.context.clock.now());
+    this.released(consumer, position);
+    this.replay(position);
     return true;
   }
 

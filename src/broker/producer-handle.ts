@@ -3,12 +3,15 @@ import { TransportError } from '../core/errors.js';
 import type { EncodedMessage } from '../core/message.js';
 import type { MessageId } from '../core/message-id.js';
 import { checkSequenceId } from '../core/sequence-id.js';
-import { producerBusy, producerFenced } from './broker-errors.js';
+import { notSupported, producerBusy, producerFenced } from './broker-errors.js';
 import type { BrokerFaults } from './broker-faults.js';
 import { lostOnPurpose } from './broker-faults.js';
 import type { BrokerProducer } from './broker-producer.js';
+import { checkChunk } from './broker-requests.js';
 import type { BrokerTopic } from './broker-topic.js';
+import type { ChunkOrigin } from './entry.js';
 import type { EntryMaker } from './entry-maker.js';
+import type { StoredMessage } from './stored-message.js';
 
 export interface ProducerHandleParts {
   readonly topic: BrokerTopic;
@@ -58,23 +61,41 @@ export class ProducerHandle {
   /**
    * Resolves with the receipt, which for a repetition names no message but -1:-1 (S-44).
    * @param sequenceId a whole number of 0 or more.
-   * @throws PulseworkError CONFIGURATION_INVALID; TransportError PUBLISH_REFUSED, MESSAGE_TOO_LARGE, TOPIC_TERMINATED, NOT_ALLOWED, ALREADY_CLOSED, CONNECTION_LOST
-   *   once the broker closed it, PRODUCER_FENCED, PRODUCER_BUSY while it waits.
+   * @param chunk the message is this part of a larger one. All parts have the sequence id of the whole, and a broker that
+   *   deduplicates looks at the last one only (S-44). Consumers of `embedded()` join them.
+   * @throws ConfigurationError for what is no message, or no part of one; TransportError MESSAGE_TOO_LARGE, TOPIC_TERMINATED, NOT_ALLOWED,
+   *   ALREADY_CLOSED, CONNECTION_LOST once the broker closed it, PRODUCER_FENCED, PRODUCER_BUSY while it waits.
    */
-  async publish(message: EncodedMessage, sequenceId: number): Promise<MessageId> {
-    const fails = this.#begin(sequenceId);
+  async publish(message: EncodedMessage, sequenceId: number, chunk?: ChunkOrigin): Promise<MessageId> {
+    this.#checkAttached();
+    const copy = this.copyOf(message, sequenceId);
+    if (chunk !== undefined) this.#checkChunk(chunk, copy);
+    const fails = this.#faults();
     const { topic, entries } = this.#parts;
     const { producerName } = this;
-    const entry = entries.single(entries.message(message), this.topic, { producerName, sequenceId });
+    const entry = entries.single(copy, this.topic, { producerName, sequenceId }, chunk);
     const { id, stored } = topic.append(entry);
     if (stored !== undefined) await stored;
     if (fails === 'after') throw lostOnPurpose('publishing');
     return id;
   }
 
-  /** The same for a producer batch, whose messages have consecutive sequence ids from this one on. */
+  /**
+   * The message as it is now, checked, for a `publish` that comes later, by whichever producer of this broker.
+   * @throws ConfigurationError
+   */
+  copyOf(message: EncodedMessage, sequenceId: number): StoredMessage {
+    return this.#parts.entries.numberedMessage(message, sequenceId);
+  }
+
+  /**
+   * The same for a producer batch, whose messages have consecutive sequence ids from this one on.
+   * @throws also TransportError PUBLISH_REFUSED for no batch.
+   */
   async publishBatch(messages: readonly EncodedMessage[], sequenceId: number): Promise<readonly MessageId[]> {
-    const fails = this.#begin(sequenceId);
+    this.#checkAttached();
+    checkSequenceId(sequenceId);
+    const fails = this.#faults();
     const { topic, entries } = this.#parts;
     const { producerName } = this;
     const entry = entries.batched(entries.batch(messages), this.topic, { producerName, sequenceId });
@@ -91,10 +112,19 @@ export class ProducerHandle {
     else this.#producer.become('closed');
   }
 
-  /** @returns whether it is to fail on purpose once the message is stored. */
-  #begin(sequenceId: number): 'after' | undefined {
+  /** @throws ConfigurationError; TransportError NOT_SUPPORTED where entries have no place of their own. */
+  #checkChunk(chunk: ChunkOrigin, { payload }: StoredMessage): void {
+    checkChunk(chunk, payload?.length ?? 0);
+    const { name, isVolatile } = this.#parts.topic;
+    if (isVolatile) throw notSupported(`"${name}" is not persistent: chunks get lost one by one`);
+  }
+
+  #checkAttached(): void {
     if (!this.isAttached) throw this.#refusal();
-    checkSequenceId(sequenceId);
+  }
+
+  /** @returns whether it is to fail on purpose once the message is stored. */
+  #faults(): 'after' | undefined {
     const { faults } = this.#parts;
     const fails = faults.none ? undefined : faults.ofPublish(this.topic);
     if (fails === 'before') throw lostOnPurpose('publishing');

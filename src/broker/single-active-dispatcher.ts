@@ -4,6 +4,7 @@ import type { Timer } from '../ports/clock.js';
 import { chooseActive } from './active-choice.js';
 import type { BrokerConsumer } from './broker-consumer.js';
 import type { DispatchContext, Dispatcher, DispatcherStats } from './dispatcher.js';
+import { NOTHING_WAITS } from './dispatcher.js';
 import { passedPositions } from './passed-positions.js';
 
 export class SingleActiveDispatcher implements Dispatcher {
@@ -61,6 +62,10 @@ export class SingleActiveDispatcher implements Dispatcher {
     this.reset();
   }
 
+  negativeAcknowledgeOrdered(): void {
+    // No single entry can be sent again here, and a nack has no effect on the order (K-20, K-27).
+  }
+
   acknowledged(_consumer: BrokerConsumer, position: number): void {
     this.#active?.forget(position);
   }
@@ -92,7 +97,7 @@ export class SingleActiveDispatcher implements Dispatcher {
   }
 
   stats(): DispatcherStats {
-    return { replay: 0, delayed: 0, redeliveries: 0, blocked: false, drainingHashes: 0 };
+    return NOTHING_WAITS;
   }
 
   #next(): number | undefined {

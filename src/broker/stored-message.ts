@@ -1,11 +1,8 @@
-// Checks and copies what a publisher hands over: afterwards nothing the caller does to its buffers or objects can
+// Copies what a publisher hands over, checked already: afterwards nothing the caller does to its buffers or objects can
 // change what is stored.
-import type { TransportError } from '../core/errors.js';
-import { describeValue } from '../core/errors.js';
 import type { EncodedMessage, MessageKey } from '../core/message.js';
 import type { MessageProperties } from '../core/properties.js';
-import { NO_PROPERTIES, areProperties, copyProperties, propertyProblems } from '../core/properties.js';
-import { publishRefused } from './broker-errors.js';
+import { NO_PROPERTIES, copyProperties } from '../core/properties.js';
 import type { BytePool } from './byte-pool.js';
 
 /** The payload is kept as a place in the pool's blocks: an array for each would be a third of what a backlog takes. */
@@ -42,12 +39,6 @@ export class StoredMessage implements EncodedMessage {
   }
 }
 
-/** @throws TransportError PUBLISH_REFUSED naming what is wrong with the message. */
-export function storedMessage(message: EncodedMessage, pool: BytePool): StoredMessage {
-  checkMessage(message);
-  return new StoredMessage(message, pool);
-}
-
 function propertyBytes(properties: MessageProperties): number {
   let bytes = 0;
   for (const name of Object.keys(properties)) {
@@ -65,33 +56,4 @@ function storedProperties(properties: MessageProperties | undefined): MessagePro
 function keyBytes(key: MessageKey | undefined): number {
   if (key === undefined) return 0;
   return typeof key === 'string' ? Buffer.byteLength(key) : key.length;
-}
-
-/** @throws TransportError PUBLISH_REFUSED naming what is wrong with the message. */
-export function checkMessage(message: unknown): void {
-  if (typeof message !== 'object' || message === null)
-    throw refused(`must be an object, got ${describeValue(message)}`);
-  const { payload, key, orderingKey, properties, eventTimeMs, deliverAtMs } = message as Record<string, unknown>;
-  if (payload !== null && !(payload instanceof Uint8Array)) {
-    throw refused(`"payload" must be a Uint8Array or null, got ${describeValue(payload)}`);
-  }
-  if (key !== undefined && typeof key !== 'string' && !(key instanceof Uint8Array)) {
-    throw refused(`"key" must be a text or a Uint8Array, got ${describeValue(key)}`);
-  }
-  if (orderingKey !== undefined && !(orderingKey instanceof Uint8Array)) {
-    throw refused(`"orderingKey" must be a Uint8Array, got ${describeValue(orderingKey)}`);
-  }
-  const [problem] = areProperties(properties) ? [] : propertyProblems(properties);
-  if (problem !== undefined) throw refused(problem);
-  checkTime('eventTimeMs', eventTimeMs);
-  checkTime('deliverAtMs', deliverAtMs);
-}
-
-function checkTime(name: string, value: unknown): void {
-  if (value === undefined || (typeof value === 'number' && Number.isFinite(value) && value >= 0)) return;
-  throw refused(`"${name}" must be epoch milliseconds, got ${describeValue(value)}`);
-}
-
-function refused(rule: string): TransportError {
-  return publishRefused(`message to publish: ${rule}`);
 }

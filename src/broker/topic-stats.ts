@@ -2,6 +2,7 @@
 import type { AccessMode } from '../core/access-mode.js';
 import type { SubscriptionType } from '../core/subscription-spec.js';
 import type { BrokerTopic } from './broker-topic.js';
+import { NOTHING_WAITS } from './dispatcher.js';
 import type { TopicSubscription } from './topic-subscription.js';
 
 export interface ConsumerStats {
@@ -42,6 +43,10 @@ export interface SubscriptionStats {
   readonly blocked: boolean;
   /** Key hashes whose old owner still holds entries (Key_Shared). */
   readonly drainingHashes: number;
+  /** Key hashes of which nothing later than a failed entry is sent, as Pulsar's retryingHashesCount (K-31). */
+  readonly retryingHashes: number;
+  /** Failed entries that they wait for, as Pulsar's retryingPositionsCount (K-31). */
+  readonly retryingPositions: number;
   readonly consumers: readonly ConsumerStats[];
 }
 
@@ -107,14 +112,13 @@ function subscriptionStats(subscription: TopicSubscription, nowMs: number): Subs
     redelivered: consumer.redeliveries.total,
     redeliveryRate: consumer.redeliveries.perSecond(nowMs),
   }));
-  const none = { replay: 0, delayed: 0, redeliveries: 0, blocked: false, drainingHashes: 0 };
   return {
     name: subscription.name,
     type: subscription.type,
     backlog: subscription.backlog,
     unacked: consumers.reduce((total, consumer) => total + consumer.unacked, 0),
     redeliveryRate: consumers.reduce((total, consumer) => total + consumer.redeliveryRate, 0),
-    ...(subscription.dispatcherStats ?? none),
+    ...(subscription.dispatcherStats ?? NOTHING_WAITS),
     consumers,
   };
 }
@@ -131,6 +135,8 @@ function sum(a: SubscriptionStats, b: SubscriptionStats): SubscriptionStats {
     redeliveryRate: a.redeliveryRate + b.redeliveryRate,
     blocked: a.blocked || b.blocked,
     drainingHashes: a.drainingHashes + b.drainingHashes,
+    retryingHashes: a.retryingHashes + b.retryingHashes,
+    retryingPositions: a.retryingPositions + b.retryingPositions,
     consumers: [...a.consumers, ...b.consumers],
   };
 }

@@ -129,6 +129,11 @@ export class TopicSubscription {
     this.#dispatcher?.redeliver(consumer, positions);
   }
 
+  /** In one step: no entry is sent between what `nacked` holds back and what `returned` gives back (K-26). */
+  negativeAcknowledgeOrdered(consumer: BrokerConsumer, nacked: Iterable<number>, returned: Iterable<number>): void {
+    this.#dispatcher?.negativeAcknowledgeOrdered(consumer, nacked, returned);
+  }
+
   /** Acknowledging again is a silent no-op (A-15). An index of an entry that is no batch means the entry. */
   acknowledge(consumer: BrokerConsumer, place: MessagePlace): Stored {
     const { position } = place;

@@ -50,6 +50,8 @@ export const ERROR_CODES = {
   STORE_FORMAT_UNKNOWN: 'What the store holds was not written by a version that this one can read.',
   STORE_FULL: 'The store has no room: the disk, a quota or the limit that was set.',
   STORE_NOT_WRITABLE: 'The place of the store does not exist or may not be written.',
+  STORE_VERSION_CONFLICT:
+    'A record of a store has another version than the one that was expected; nothing has changed.',
   STORE_FAILED: 'A call to a store failed or gave no answer; what it was for was not done.',
   IDEMPOTENCY_KEY_INVALID: 'The `key` function of `idempotent` threw or gave something that is no key.',
   IDEMPOTENCY_LEASE_LOST: 'A run outlived its claim and somebody else took the key; its outcome was not recorded.',
@@ -90,11 +92,14 @@ export class TransportError extends PulseworkError {
   }
 }
 
-/** Whether repeating the call that failed with `error` is pointless: only a TransportError can say so. */
+/** Of what the caller gives, whatever the broker thinks of it. */
+const REFUSALS: readonly ErrorCode[] = ['PUBLISH_REFUSED', 'CONFIGURATION_INVALID'];
+
+/** Whether repeating the call that failed with `error` is pointless: what it was given, or a transport, says so. */
 export function isRefusedForGood(error: unknown): boolean {
   // What was closed under us can be opened again.
   if (error instanceof TransportError) return !error.retriable && error.code !== 'ALREADY_CLOSED';
-  return error instanceof PulseworkError && error.code === 'PUBLISH_REFUSED';
+  return error instanceof PulseworkError && REFUSALS.includes(error.code);
 }
 
 /** Whether the call failed because what it was made on had been closed. */

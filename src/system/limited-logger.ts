@@ -6,15 +6,17 @@ import { seconds } from '../core/options.js';
 import type { Clock, Timer } from '../ports/clock.js';
 import type { LineLevel, LogFields, Logger } from '../ports/logger.js';
 
-const WINDOW_MS = seconds(10);
+const DEFAULT_WINDOW_MS = seconds(10);
 /** More kinds of lines than anybody has: beyond it errors have endless names, and the oldest kind is forgotten. */
 const MAX_KINDS = 1_000;
 
 export interface LimitedLoggerOptions {
   readonly logger: Logger;
   readonly clock: Clock;
-  /** Lines of one kind that are written in 10 s. */
+  /** Lines of one kind that are written in one window. */
   readonly maxRepeats: number;
+  /** In milliseconds. @default 10 seconds */
+  readonly windowMs?: number | undefined;
   /** What of a message makes its kind, where messages name things. @default the message */
   readonly kindOf?: ((message: string) => string) | undefined;
   /** Fields of the line that tells a count. */
@@ -31,11 +33,13 @@ interface Repeats {
 
 export class LimitedLogger implements Logger {
   readonly #options: LimitedLoggerOptions;
+  readonly #windowMs: number;
   readonly #kinds = new Map<string, Repeats>();
   #closed = false;
 
   constructor(options: LimitedLoggerOptions) {
     this.#options = options;
+    this.#windowMs = options.windowMs ?? DEFAULT_WINDOW_MS;
   }
 
   isEnabled(level: LineLevel): boolean {
@@ -75,13 +79,13 @@ export class LimitedLogger implements Logger {
   #admit(kind: string): boolean {
     const { clock, maxRepeats } = this.#options;
     let repeats = this.#kinds.get(kind);
-    if (repeats === undefined || clock.now() >= repeats.startMs + WINDOW_MS) repeats = this.#newWindow(kind);
+    if (repeats === undefined || clock.now() >= repeats.startMs + this.#windowMs) repeats = this.#newWindow(kind);
     if (repeats.written < maxRepeats) {
       repeats.written++;
       return true;
     }
     repeats.notWritten++;
-    const endsInMs = repeats.startMs + WINDOW_MS - clock.now();
+    const endsInMs = repeats.startMs + this.#windowMs - clock.now();
     repeats.timer ??= clock.setTimer(endsInMs, () => this.#endWindow(kind));
     return false;
   }

@@ -80,6 +80,12 @@ export class FaultyTransport implements Transport {
       acknowledge: (ids) => this.#call('acknowledge', () => inner.acknowledge(ids)),
       acknowledgeCumulative: (id) => this.#call('acknowledge', () => inner.acknowledgeCumulative(id)),
       redeliver: (ids) => this.#call('redeliver', () => inner.redeliver(ids)),
+      // It has no answer that could go wrong; of a process that is gone it reaches nobody.
+      ...(inner.negativeAcknowledgeOrdered !== undefined && {
+        negativeAcknowledgeOrdered: (nacked, returned) => {
+          if (!this.#gone) inner.negativeAcknowledgeOrdered?.(nacked, returned);
+        },
+      }),
       pause: () => inner.pause(),
       resume: () => inner.resume(),
       seek: (to) => inner.seek(to),

@@ -1,10 +1,9 @@
 // The test kit for handlers: a runtime on an embedded broker and a clock that stands still until the test moves it. Equal
 // tests do the same in each run. Handlers must await nothing but memory and this clock: see FakeClock.
 import { EmbeddedBroker } from '../broker/embedded-broker.js';
-import { describeValue } from '../core/errors.js';
 import type { MessageOptions } from '../core/message.js';
 import type { MessageId } from '../core/message-id.js';
-import { OptionChecker, seconds } from '../core/options.js';
+import { MAX_DURATION_MS, hours, seconds } from '../core/options.js';
 import type { Topic } from '../core/topic.js';
 import { isTopic, topic as topicNamed } from '../core/topic.js';
 import { withoutPartition } from '../core/topic-name.js';
@@ -12,27 +11,23 @@ import type { Plugin } from '../ports/plugin.js';
 import type { SettlementReport } from '../ports/telemetry.js';
 import { encodeMessage } from '../runtime/message-encoder.js';
 import type { RuntimeOptions } from '../runtime/runtime-options.js';
-import { RUNTIME_OPTION_NAMES } from '../runtime/runtime-options.js';
 import { Runtime } from '../runtime/runtime.js';
-import { planStart } from '../runtime/start-checks.js';
 import { consoleLogger } from '../system/console-logger.js';
 import { embedded } from '../transports/embedded/embedded-transport.js';
 import { FakeClock } from './fake-clock.js';
 import type { TestDeadLetter, TestMessage, TestOutcome } from './test-reading.js';
 import { TestReading } from './test-reading.js';
+import type { TestRuntimeOptions } from './test-runtime-options.js';
+import { planTest } from './test-runtime-options.js';
 import { TopicRecord } from './topic-record.js';
-
-/** Those of `Runtime.start` without a transport and a clock. Without a `logger` nothing is logged; `random` gives 0.5. */
-export interface TestRuntimeOptions extends Omit<RuntimeOptions, 'transport' | 'clock'> {
-  /** How many partitions topics have, by name. @default none */
-  readonly partitions?: Readonly<Record<string, number>> | undefined;
-}
 
 /** Turns of the event loop in which nothing happens, after which nothing more will: a handler may wait for one or two. */
 const QUIET_TURNS = 3;
 
-/** Options of `Runtime.start` that a test must not give. */
-const KIT_OWNS: readonly string[] = ['transport', 'clock'];
+/** A close takes its steps so that what answers within 30 real milliseconds is in time, whatever the limit of a call is. */
+const STEPS_PER_CALL = 30;
+/** More calls than a close waits for one after the other. */
+const CALLS_OF_CLOSE = 30;
 
 /**
  * Starts a runtime with these handlers on an embedded broker and a `FakeClock`.
@@ -40,25 +35,19 @@ const KIT_OWNS: readonly string[] = ['transport', 'clock'];
  * @throws ConfigurationError and PulseworkError as `Runtime.start`.
  */
 export async function testRuntime(given: RuntimeOptions['handlers'] | TestRuntimeOptions): Promise<TestRuntime> {
-  const { partitions = {}, ...own } = checkedOptions(given);
   const clock = new FakeClock();
   const record = new TopicRecord();
   const broker = new EmbeddedBroker({ clock, store: record });
   const reports: SettlementReport[] = [];
   const watcher: Plugin = { name: 'pulsework-test-runtime', onSettled: (report) => void reports.push(report) };
-  const options: RuntimeOptions = {
-    logger: consoleLogger({ level: 'silent' }),
-    random: () => 0.5,
-    ...own,
-    plugins: withWatcher(own.plugins, watcher),
-    transport: embedded({ broker }),
-  };
-  const { plans, fullName } = planStart(options);
-  for (const [name, count] of Object.entries(partitions)) broker.createPartitionedTopic(fullName(name), count);
-  const runtime = await Runtime.start(options);
+  const kit = { logger: consoleLogger({ level: 'silent' }), random: () => 0.5, transport: embedded({ broker }) };
+  const { plans, fullName, partitions, runtimeOptions, options } = planTest(given, kit, watcher);
+  for (const [topic, count] of partitions) broker.createPartitionedTopic(topic, count);
+  const runtime = await Runtime.start(runtimeOptions);
   const reading = new TestReading(plans, record);
   const activity = (): number => record.activity + reports.length;
-  return new TestRuntime({ clock, broker, runtime }, { reading, reports, fullName, activity });
+  const { callTimeoutMs } = options;
+  return new TestRuntime({ clock, broker, runtime }, { reading, reports, fullName, activity, callTimeoutMs });
 }
 
 interface TestRuntimeParts {
@@ -67,6 +56,7 @@ interface TestRuntimeParts {
   readonly fullName: (name: string) => string;
   /** Grows with everything that happens. */
   readonly activity: () => number;
+  readonly callTimeoutMs: number;
 }
 
 export class TestRuntime implements AsyncDisposable {
@@ -136,11 +126,17 @@ export class TestRuntime implements AsyncDisposable {
     return this.#parts.reading.published(this.#fullName(topic), isTopic(topic) ? topic.codec : undefined);
   }
 
-  /** Ends the runtime; what still runs is interrupted. Calling it twice is allowed. */
+  /**
+   * Ends the runtime; what still runs is interrupted. Time goes on meanwhile: what never closes is waited for, each for the
+   * runtime's `callTimeoutMs` of virtual time. Calling it twice is allowed.
+   */
   async close(): Promise<void> {
     let closed = false;
     const closing = this.runtime.close().finally(() => (closed = true));
-    await this.clock.advanceUntil(() => closed, { stepMs: seconds(1) });
+    const { callTimeoutMs } = this.#parts;
+    const stepMs = Math.max(seconds(1), callTimeoutMs / STEPS_PER_CALL);
+    const maxMs = Math.min(MAX_DURATION_MS, hours(1) + callTimeoutMs * CALLS_OF_CLOSE);
+    await this.clock.advanceUntil(() => closed, { stepMs, maxMs });
     await closing;
   }
 
@@ -151,31 +147,4 @@ export class TestRuntime implements AsyncDisposable {
   #fullName(topic: string | Topic<never>): string {
     return withoutPartition(this.#parts.fullName(isTopic(topic) ? topic.name : topic));
   }
-}
-
-function checkedOptions(given: unknown): TestRuntimeOptions {
-  if (Array.isArray(given)) return { handlers: given as RuntimeOptions['handlers'] };
-  const check = new OptionChecker('testRuntime');
-  if (typeof given !== 'object' || given === null)
-    check.problem(`it takes a list of handlers, or options with one, got ${describeValue(given)}`);
-  else if ('handle' in given) check.problem('it takes a list of handlers, got one handler; put it in brackets');
-  else {
-    const known = [...RUNTIME_OPTION_NAMES, 'partitions'];
-    const named = known.filter((name) => !KIT_OWNS.includes(name));
-    check.unknownOptions(given, known, '', named);
-  }
-  for (const name of KIT_OWNS)
-    if ((given as Readonly<Record<string, unknown>> | null)?.[name] !== undefined)
-      check.problem(`"${name}" is the kit's own; leave it out`);
-  const { partitions } = (given ?? {}) as { readonly partitions?: unknown };
-  if (partitions !== undefined && check.object('partitions', partitions, '{ orders: 3 }'))
-    for (const [name, count] of Object.entries(partitions)) check.positiveInteger(`partitions.${name}`, count);
-  check.throwIfAny();
-  return given as TestRuntimeOptions;
-}
-
-/** What is no list is left for the start to refuse. */
-function withWatcher(plugins: unknown, watcher: Plugin): RuntimeOptions['plugins'] {
-  const given = plugins ?? [];
-  return Array.isArray(given) ? [...(given as readonly Plugin[]), watcher] : (given as RuntimeOptions['plugins']);
 }

@@ -1,9 +1,11 @@
 // The conformance suite for transports, as data: the same cases for every adapter of the port `Transport`, whatever
 // runs them. `conformanceCases` are the cases, `runConformanceCase` runs one on a harness.
+import { accessModeCases } from './conformance/access-mode-cases.js';
 import { ackTimeoutCases } from './conformance/ack-timeout-cases.js';
 import { acknowledgementCases } from './conformance/acknowledgement-cases.js';
 import { administrationCases } from './conformance/administration-cases.js';
 import { batchCases } from './conformance/batch-cases.js';
+import { chunkCases } from './conformance/chunk-cases.js';
 import { clientDelayCases } from './conformance/client-delay-cases.js';
 import type { ConformanceCase, ConformanceHarness } from './conformance/conformance-case.js';
 import { ConformanceWorld } from './conformance/conformance-world.js';
@@ -16,6 +18,7 @@ import { keySharedCases } from './conformance/key-shared-cases.js';
 import { negativeAckCases } from './conformance/negative-ack-cases.js';
 import { openingCases } from './conformance/opening-cases.js';
 import { redeliveryCases } from './conformance/redelivery-cases.js';
+import { restartCases } from './conformance/restart-cases.js';
 import { retryLetterCases } from './conformance/retry-letter-cases.js';
 import { runtimeCases } from './conformance/runtime-cases.js';
 import { seekCases } from './conformance/seek-cases.js';
@@ -29,6 +32,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...openingCases,
   ...acknowledgementCases,
   ...batchCases,
+  ...chunkCases,
   ...redeliveryCases,
   ...singleActiveCases,
   ...flowCases,
@@ -47,6 +51,8 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...ackTimeoutCases,
   ...settlementCases,
   ...administrationCases,
+  ...accessModeCases,
+  ...restartCases,
 ];
 
 /**

@@ -1,9 +1,8 @@
 // `conformance`: the cases of the conformance suite that take too long for the gate, over the wire on a real broker. It is one
 // of their own: they leave tens of thousands of messages behind.
-import { wire } from '../../src/wire.js';
 import { conformanceCases, missingFor, runConformanceCase } from '../../src/testing.js';
-import type { ConformanceCase } from '../../src/testing.js';
-import { realBrokerHarness } from '../conformance/real-broker-harness.js';
+import type { ConformanceCase, ConformanceHarness } from '../../src/testing.js';
+import { wireHarness } from '../conformance/real-broker-harness.js';
 import { missingTools } from '../support/real-pulsar/artifacts.js';
 import { startJavaPeer } from '../support/real-pulsar/client-peers.js';
 import type { PulsarPeer } from '../support/real-pulsar/pulsar-peer.js';
@@ -55,10 +54,15 @@ class ConformanceCampaign implements Campaign {
 
   async #violated(conformanceCase: ConformanceCase): Promise<string | undefined> {
     if (this.#broker === undefined) throw new Error('conformance is not set up');
-    const { serviceUrl } = this.#broker;
-    const newTransport = async () => wire({ serviceUrl });
-    const harness = realBrokerHarness(new SharedPulsar(this.#broker), newTransport, this.#java);
-    const { capabilities } = await newTransport();
+    const broker = this.#broker;
+    const harness: ConformanceHarness = {
+      ...wireHarness(new SharedPulsar(broker), this.#java),
+      restart: async () => {
+        await broker.terminate();
+        await broker.restart();
+      },
+    };
+    const { capabilities } = await harness.newTransport();
     const missing = missingFor(conformanceCase, capabilities, harness);
     if (missing !== undefined) return missing;
     return runConformanceCase(conformanceCase, harness).then(

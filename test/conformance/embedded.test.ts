@@ -1,6 +1,7 @@
 // The conformance suite on the embedded broker, in virtual time.
 import type { ConformanceHarness } from 'pulsework/testing';
 import { FakeClock, conformanceCases, missingFor, runConformanceCase } from 'pulsework/testing';
+import type { EmbeddedTransport } from 'pulsework/embedded';
 import { EmbeddedBroker, embedded } from 'pulsework/embedded';
 import { TransportError, deadLetterTopicName } from 'pulsework';
 import { test } from 'vitest';
@@ -21,6 +22,12 @@ function embeddedHarness(deduplication: boolean): ConformanceHarness {
     },
     elapse: (ms) => clock.advanceBy(ms),
     publishBatch: (topic, messages) => broker.publishBatch(topic, messages),
+    publishChunked: async (topic, message, maxChunkBytes) => {
+      const publisher = await embedded({ broker }).publisher(topic, { chunking: true, maxChunkBytes });
+      const id = await publisher.publish(message, publisher.nextSequenceId());
+      await publisher.close();
+      return id;
+    },
     statistics: async (topic, subscription) => {
       const stats = broker.stats(topic).subscriptions.get(subscription);
       return {
@@ -49,6 +56,8 @@ function embeddedHarness(deduplication: boolean): ConformanceHarness {
       }
     },
     deleteTopic: async (topic) => broker.deleteTopic(topic, { force: true }),
+    publisherAs: (transport, topic, accessMode) => (transport as EmbeddedTransport).publisher(topic, { accessMode }),
+    restart: async () => broker.restart(),
     readDeadLetters: (topic, subscription) =>
       readAll(embedded({ broker }), deadLetterTopicName(topic, subscription), () => clock.advanceBy(1)),
   };

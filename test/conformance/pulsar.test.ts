@@ -19,6 +19,8 @@ const QUEUED = 'what lies in its queue is handed on as it lies there, whatever i
 const BYTES = 'keys and ordering keys are texts to it';
 const NULLS = 'a null value is no bytes to it';
 
+const LAST_CHUNK = 'asking for a message in chunks names its last one only, which brings back no message';
+
 /** By title: why no adapter can pass. */
 const BEYOND_THE_CLIENT: Readonly<Record<string, string>> = {
   'a redelivery request counts for its own subscription only': PREFETCH_0,
@@ -58,6 +60,13 @@ const BEYOND_THE_CLIENT: Readonly<Record<string, string>> = {
   'runtime: a dead letter carries key bytes, ordering key, event time and properties of its original': BYTES,
   'a null value and an empty payload arrive as what they are': NULLS,
   'a null value in a batch arrives as one': NULLS,
+  'shared: a message in chunks is asked back as one, and counts one redelivery': LAST_CHUNK,
+  'key-shared: a message in chunks is asked back as one, and counts one redelivery': LAST_CHUNK,
+  'shared: runtime: a message in chunks is one delivery, run again as one, and settled with all of them': LAST_CHUNK,
+  'key-shared: runtime: a message in chunks is one delivery, run again as one, and settled with all of them':
+    LAST_CHUNK,
+  'the id of a message in chunks says where it begins, and so does its receipt':
+    'it keeps where a message in chunks begins to itself',
   'properties named like parts of an object are properties like any other':
     'a property called __proto__ is lost in the array that it gives properties in',
 };

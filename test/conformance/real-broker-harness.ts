@@ -1,11 +1,12 @@
 // The harness of the conformance suite on the shared real broker, in real time, whatever client is looked at. Batches are
 // published by the Java client.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EncodedMessage, Transport } from '../../src/index.js';
+import type { EncodedMessage, MessageId, Transport } from '../../src/index.js';
 import { deadLetterTopicName, parseMessageId, systemClock } from '../../src/index.js';
 import type { ConformanceCase, ConformanceHarness } from '../../src/testing.js';
 import { missingFor, runConformanceCase } from '../../src/testing.js';
-import { WireClient } from '../../src/wire.js';
+import type { WireTransport } from '../../src/wire.js';
+import { WireClient, wire } from '../../src/wire.js';
 import type { SharedPulsar } from '../support/real-pulsar/integration-test.js';
 import { AdminCallError } from '../support/real-pulsar/pulsar-admin.js';
 import type { PeerMessage, PulsarPeer } from '../support/real-pulsar/pulsar-peer.js';
@@ -34,6 +35,7 @@ export function realBrokerHarness(
     },
     elapse: (ms) => sleep(ms),
     publishBatch: java && ((topic, messages) => publishBatch(pulsar, java, topic, messages)),
+    publishChunked: (topic, message, maxChunkBytes) => publishChunked(pulsar, topic, message, maxChunkBytes),
     statistics: async (topic, subscription) => {
       const stats = (await pulsar.admin.stats(topic)).subscriptions[subscription];
       return {
@@ -73,6 +75,16 @@ export function realBrokerHarness(
   };
 }
 
+/** The same over the wire, which can do what the port `Transport` has no word for. */
+export function wireHarness(pulsar: SharedPulsar, java?: PulsarPeer): ConformanceHarness {
+  const { serviceUrl } = pulsar;
+  return {
+    ...realBrokerHarness(pulsar, async () => wire({ serviceUrl }), java),
+    publisherAs: (transport, topic, accessMode) =>
+      (transport as WireTransport).client.publisher(topic, { batching: { maxDelayMs: 0 }, accessMode }),
+  };
+}
+
 /** Runs a case, or skips it where the transport or the harness lacks what it needs. */
 export async function runOnRealBroker(
   conformanceCase: ConformanceCase,
@@ -98,6 +110,21 @@ async function deduplicate(pulsar: SharedPulsar, topic: string): Promise<void> {
       if (Date.now() > giveUpAt) throw new Error(`${topic} does not deduplicate within ${POLICY_LIMIT_MS} ms`);
       await sleep(PROBE_EVERY_MS);
     }
+  } finally {
+    await client.close();
+  }
+}
+
+async function publishChunked(
+  { serviceUrl }: SharedPulsar,
+  topic: string,
+  message: EncodedMessage,
+  maxChunkBytes: number,
+): Promise<MessageId> {
+  const client = new WireClient({ serviceUrl });
+  try {
+    const publisher = await client.publisher(topic, { batching: false, chunking: true, maxChunkBytes });
+    return await publisher.publish(message, publisher.nextSequenceId());
   } finally {
     await client.close();
   }

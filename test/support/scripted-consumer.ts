@@ -54,7 +54,7 @@ export async function startSubscription(
 }
 
 /** What the server does to one consumer. */
-class ScriptedTopic {
+export class ScriptedTopic {
   readonly #server: WireServer;
   readonly #consumerId: number;
 

@@ -116,13 +116,18 @@ export class WireServer {
   }
 }
 
+/** The answer to CONNECT of a broker with these features. */
+export function connectedWith(featureFlags: CommandBody<'CONNECTED'>['featureFlags']): NonNullable<Script['CONNECT']> {
+  const answer = { serverVersion: 'scripted', protocolVersion: 19, maxMessageSize: 100_000, featureFlags };
+  return (_, peer) => peer.send('CONNECTED', answer);
+}
+
 /** What a broker that serves every topic itself would say. */
 function plainScript(url: string): Script {
   const success = ({ requestId }: { readonly requestId: number }, peer: Peer): void =>
     peer.send('SUCCESS', { requestId });
   return {
-    CONNECT: (_, peer) =>
-      peer.send('CONNECTED', { serverVersion: 'scripted', protocolVersion: 19, maxMessageSize: 100_000 }),
+    CONNECT: connectedWith(undefined),
     PING: (_, peer) => peer.send('PONG', {}),
     PARTITIONED_METADATA: ({ requestId }, peer) =>
       peer.send('PARTITIONED_METADATA_RESPONSE', { requestId, partitions: 0, response: 0 }),

@@ -1,10 +1,11 @@
 // The words of the conformance suite: what a case is, what a harness must supply, and why a transport may leave a case
 // out. Nothing here knows a test runner: a case passes when its promise resolves and fails when it rejects.
+import type { AccessMode } from '../../core/access-mode.js';
 import type { EncodedMessage, ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
 import type { SubscriptionType } from '../../core/subscription-spec.js';
 import type { Clock } from '../../ports/clock.js';
-import type { Capability, Transport } from '../../ports/transport.js';
+import type { Capability, Publisher, Transport } from '../../ports/transport.js';
 import type { ConformanceWorld } from './conformance-world.js';
 
 /** A rule with its number in docs/semantics.md, e.g. `A-15: acknowledging again is no error`. */
@@ -13,6 +14,7 @@ export type ConformanceRule = `${'N' | 'A' | 'D' | 'K' | 'Y' | 'S' | 'G'}-${numb
 /** What a harness may be unable to do, whatever its transport can. */
 export type HarnessAbility =
   | 'producer-batches'
+  | 'producer-chunks'
   | 'statistics'
   | 'unload'
   | 'terminate'
@@ -20,7 +22,9 @@ export type HarnessAbility =
   | 'deduplicate'
   | 'expire'
   | 'delete-subscription'
-  | 'delete-topic';
+  | 'delete-topic'
+  | 'access-modes'
+  | 'restart';
 
 export interface ConformanceCase {
   /** A sentence about behaviour; unique in the suite. */
@@ -51,6 +55,12 @@ export interface ConformanceHarness {
   /** Stores the messages as one entry. Left out where nothing can: see 'producer-batches'. */
   readonly publishBatch?:
     ((topic: string, messages: readonly EncodedMessage[]) => Promise<readonly MessageId[]>) | undefined;
+  /**
+   * By a producer that cuts it into chunks of at most `maxChunkBytes` of payload. Left out where nothing can: see
+   * 'producer-chunks'.
+   */
+  readonly publishChunked?:
+    ((topic: string, message: EncodedMessage, maxChunkBytes: number) => Promise<MessageId>) | undefined;
   /** Of a topic without partitions. Left out where nobody tells: see 'statistics'. */
   readonly statistics?: ((topic: string, subscription: string) => Promise<SubscriptionFigures>) | undefined;
   /** The broker closes the topic with all its partitions, and loads it again. Left out where nobody can: see 'unload'. */
@@ -73,6 +83,13 @@ export interface ConformanceHarness {
   readonly deleteSubscription?: ((topic: string, subscription: string) => Promise<boolean>) | undefined;
   /** Whoever is connected to it. Left out where nobody can: see 'delete-topic'. */
   readonly deleteTopic?: ((topic: string) => Promise<void>) | undefined;
+  /**
+   * A publisher on `transport`, one of `newTransport`, that wants the topic as `mode` says. Left out where it has no such
+   * option: see 'access-modes'.
+   */
+  readonly publisherAs?: ((transport: Transport, topic: string, mode: AccessMode) => Promise<Publisher>) | undefined;
+  /** The broker stops in order and comes back with what it has stored. Left out where nobody can: see 'restart'. */
+  readonly restart?: (() => Promise<void>) | undefined;
   /** All that the dead letter topic of this topic and subscription holds, from the first on. */
   readDeadLetters(topic: string, subscription: string): Promise<readonly ReceivedMessage[]>;
 }
@@ -98,6 +115,7 @@ export function forTypes<T extends SubscriptionType>(
 /** What of a harness an ability is. */
 const MEMBER_OF = {
   'producer-batches': 'publishBatch',
+  'producer-chunks': 'publishChunked',
   statistics: 'statistics',
   unload: 'unload',
   terminate: 'terminate',
@@ -106,6 +124,8 @@ const MEMBER_OF = {
   expire: 'expire',
   'delete-subscription': 'deleteSubscription',
   'delete-topic': 'deleteTopic',
+  'access-modes': 'publisherAs',
+  restart: 'restart',
 } as const satisfies Readonly<Record<HarnessAbility, keyof ConformanceHarness>>;
 
 /** What a harness may leave out. */

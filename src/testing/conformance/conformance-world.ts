@@ -1,5 +1,6 @@
 // What the cases of the conformance suite talk to: topics, publishers and subscriptions on a harness, waiting that works
 // in virtual and in real time alike, and an end that leaves nothing open.
+import type { AccessMode } from '../../core/access-mode.js';
 import type { EncodedMessage, ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
@@ -11,6 +12,8 @@ import { TestSubscription } from './test-subscription.js';
 
 /** How long something that must happen may take: three times what an overloaded machine needed. */
 const PATIENCE_MS = 20_000;
+/** A broker that starts has more to do. */
+const RESTART_PATIENCE_MS = 120_000;
 /** How often it is looked whether it happened: more often at first, since most things happen at once. */
 const FIRST_STEPS_MS = 1;
 const STEP_MS = 10;
@@ -84,6 +87,12 @@ export class ConformanceWorld {
     return this.#able('publishBatch')(topic, messages.map(encoded));
   }
 
+  /** Publishes the message in chunks. Only for cases that need 'producer-chunks'. */
+  publishChunked(topic: string, message: TestMessage, maxChunkBytes: number): Promise<MessageId> {
+    const publishing = this.#able('publishChunked')(topic, encoded(message), maxChunkBytes);
+    return this.until(publishing, 'the receipt of a message in chunks');
+  }
+
   /** Only for cases that need 'statistics'. */
   figures(topic: string, subscription = 's'): Promise<SubscriptionFigures> {
     return this.#able('statistics')(topic, subscription);
@@ -122,6 +131,19 @@ export class ConformanceWorld {
   /** Only for cases that need 'delete-topic'. */
   async deleteTopic(topic: string): Promise<void> {
     await this.until(this.#able('deleteTopic')(topic), 'the deletion of a topic');
+  }
+
+  /**
+   * A publisher on a client of its own unless `transport` says which, as another process has it. Only for cases that need
+   * 'access-modes'.
+   */
+  async publisherAs(topic: string, mode: AccessMode, transport?: Transport): Promise<Publisher> {
+    return this.#able('publisherAs')(transport ?? (await this.newTransport()), topic, mode);
+  }
+
+  /** Only for cases that need 'restart'. */
+  async restart(): Promise<void> {
+    await this.until(this.#able('restart')(), 'the restart of the broker', RESTART_PATIENCE_MS);
   }
 
   readDeadLetters(topic: string, subscription: string): Promise<readonly ReceivedMessage[]> {

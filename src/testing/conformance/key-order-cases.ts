@@ -5,6 +5,8 @@ import { openKeyShared, publishRounds } from './key-shared-cases.js';
 
 /** Two consumers that it may put 2,000 messages aside for each, and some more. */
 const BEYOND_LOOK_AHEAD = 4_100;
+/** Keys that move to c2 when it joins c1. */
+const MOVING = ['A', 'B', 'k1', 'k2', 'key2', 'key01'];
 
 export const keyOrderCases: readonly ConformanceCase[] = [
   {
@@ -83,4 +85,46 @@ export const keyOrderCases: readonly ConformanceCase[] = [
       expectTrue(passed.properties['late'] === 'yes', 'what was read no further came when there was room');
     },
   },
+  {
+    title:
+      'key-shared: keys that moved wait while their old consumer holds them, and beyond the look-ahead all others too',
+    rules: [
+      'K-10: a draining hash goes to nobody but its old owner until that owner holds nothing of it',
+      'K-14: what waits for a draining hash counts against the 2,000 that are read ahead per consumer',
+    ],
+    realTime: { only: 'campaign', reason: 'publishes 4,100 messages, six at a time' },
+    async run(world) {
+      const topic = await world.newTopic();
+      const c1 = await openKeyShared(world, topic, 'c1');
+      await publishRounds(world, topic, MOVING, [0]);
+      const held = await c1.take(MOVING.length);
+      const c2 = await openKeyShared(world, topic, 'c2');
+      const [early, late] = [range(1, 150), range(151, Math.ceil(BEYOND_LOOK_AHEAD / MOVING.length))];
+
+      await publishRounds(world, topic, MOVING, early);
+      await publishRounds(world, topic, ['C'], [0]);
+      await c1.expectTexts('C:0');
+      await publishRounds(world, topic, MOVING, late);
+      await publishRounds(world, topic, ['C'], [1]);
+      await c1.expectQuiet(1_000);
+      await c2.expectQuiet();
+
+      await c1.acknowledge(...held);
+      const moved = textsOf(await c2.take(MOVING.length * (early.length + late.length)));
+      for (const key of MOVING) {
+        const own = moved.filter((text) => text.startsWith(`${key}:`));
+        expectEqual(
+          own,
+          [...early, ...late].map((round) => `${key}:${round}`),
+          `what came of ${key}`,
+        );
+      }
+      await c1.expectTexts('C:1');
+    },
+  },
 ];
+
+/** Whole numbers, both ends included. */
+function range(from: number, to: number): readonly number[] {
+  return Array.from({ length: to - from + 1 }, (_, i) => from + i);
+}

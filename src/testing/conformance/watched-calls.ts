@@ -38,6 +38,9 @@ export class WatchedCalls {
       },
       acknowledgeCumulative: (id) => inner.acknowledgeCumulative(id),
       redeliver: (ids) => inner.redeliver(ids),
+      ...(inner.negativeAcknowledgeOrdered !== undefined && {
+        negativeAcknowledgeOrdered: (nacked, returned) => inner.negativeAcknowledgeOrdered?.(nacked, returned),
+      }),
       pause: () => inner.pause(),
       resume: () => inner.resume(),
       seek: (to) => inner.seek(to),

@@ -1,16 +1,15 @@
 // A publisher on the embedded broker: a producer for each partition, and the choice of the partition. The receipt comes when
 // the broker's store has the message.
 import type { AccessMode } from '../../core/access-mode.js';
-import { PulseworkError, TransportError } from '../../core/errors.js';
+import { TransportError } from '../../core/errors.js';
 import type { EncodedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
-import { sequenceIdProblem } from '../../core/sequence-id.js';
 import type { Timer } from '../../ports/clock.js';
 import type { Publisher } from '../../ports/transport.js';
 import type { EmbeddedBroker } from '../../broker/embedded-broker.js';
 import type { ProducerHandle } from '../../broker/producer-handle.js';
 import { partitionFor } from '../../broker/routing.js';
-import { checkMessage } from '../../broker/stored-message.js';
+import { publishInChunks } from './chunked-publish.js';
 import { NamedTopics } from './topic-source.js';
 
 /** Between two attempts to get a new partition that somebody has for himself. */
@@ -22,6 +21,8 @@ export interface EmbeddedPublisherParts {
   readonly topic: string;
   readonly producerName: string | undefined;
   readonly accessMode: AccessMode;
+  /** `Infinity` for as much as fits; undefined to cut nothing. */
+  readonly maxChunkBytes: number | undefined;
   /** Called once at close. */
   readonly forget: () => void;
 }
@@ -81,10 +82,10 @@ export class EmbeddedPublisher implements Publisher {
 
   /** Not an async function: a promise around the producer's would cost as much as publishing. */
   publish(message: EncodedMessage, sequenceId: number): Promise<MessageId> {
-    const wrong = this.#whatIsWrong(sequenceId);
-    if (wrong !== undefined) return Promise.reject(wrong);
+    if (this.#closed) return Promise.reject(this.#alreadyClosed());
     const [only] = this.#producers;
-    if (only !== undefined && this.#producers.length === 1 && only.isAttached) return only.publish(message, sequenceId);
+    if (only !== undefined && this.#producers.length === 1 && only.isAttached)
+      return this.#send(only, message, sequenceId);
     return this.#publishRouted(message, sequenceId);
   }
 
@@ -99,11 +100,21 @@ export class EmbeddedPublisher implements Publisher {
   }
 
   async #publishRouted(message: EncodedMessage, sequenceId: number): Promise<MessageId> {
-    checkMessage(message);
-    const index = this.#producers.length > 1 ? partitionFor(message, this.#producers.length, this.#turn) : 0;
-    if (message.key === undefined) this.#turn += 1;
+    // Before anything is waited for: it is stored as it was at the call.
+    const copy = (this.#producers[0] as ProducerHandle).copyOf(message, sequenceId);
+    const index = this.#producers.length > 1 ? partitionFor(copy, this.#producers.length, this.#turn) : 0;
+    if (copy.key === undefined) this.#turn += 1;
     const producer = this.#producers[index] as ProducerHandle;
-    return (producer.isDisconnected ? await this.#admitted(index) : producer).publish(message, sequenceId);
+    return this.#send(producer.isDisconnected ? await this.#admitted(index) : producer, copy, sequenceId);
+  }
+
+  #send(producer: ProducerHandle, message: EncodedMessage, sequenceId: number): Promise<MessageId> {
+    const { maxChunkBytes, broker } = this.#parts;
+    if (maxChunkBytes === undefined) return producer.publish(message, sequenceId);
+    return publishInChunks(producer, message, sequenceId, {
+      maxChunkBytes,
+      maxEntryBytes: broker.options.maxMessageBytes,
+    });
   }
 
   /** @throws TransportError, also ALREADY_CLOSED: what connects after the close would never leave. */
@@ -162,12 +173,6 @@ export class EmbeddedPublisher implements Publisher {
       this.#growAgain?.cancel();
       this.#growAgain = clock.setTimer(GROW_AGAIN_MS, () => this.#growNext());
     }
-  }
-
-  #whatIsWrong(sequenceId: number): Error | undefined {
-    if (this.#closed) return this.#alreadyClosed();
-    const problem = sequenceIdProblem(sequenceId);
-    return problem === undefined ? undefined : new PulseworkError('CONFIGURATION_INVALID', problem);
   }
 
   #alreadyClosed(): TransportError {

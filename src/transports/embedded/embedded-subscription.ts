@@ -11,6 +11,7 @@ import { redeliversSingly } from '../../core/subscription-spec.js';
 import { withoutPartition } from '../../core/topic-name.js';
 import type { SeekTarget } from '../../core/topic-parts.js';
 import { groupedByPart, notOfSubscription, partOf, seeksMessage } from '../../core/topic-parts.js';
+import type { Logger } from '../../ports/logger.js';
 import type { Subscription, SubscriptionState } from '../../ports/transport.js';
 import type { EmbeddedBroker } from '../../broker/embedded-broker.js';
 import { TopicAttachment } from './topic-attachment.js';
@@ -20,6 +21,7 @@ export interface EmbeddedSubscriptionParts {
   readonly broker: EmbeddedBroker;
   readonly spec: SubscriptionSpec;
   readonly source: TopicSource;
+  readonly logger: Logger | undefined;
   /** Called once at close. */
   readonly forget: () => void;
 }
@@ -68,20 +70,20 @@ export class EmbeddedSubscription implements Subscription {
     checkMessageIdList(ids);
     const [only] = ids;
     if (only !== undefined && ids.length === 1) {
-      const stored = this.#attachmentOf(only).connectedLink().handle.acknowledge(ids);
+      const stored = this.#attachmentOf(only).connectedLink().acknowledge(ids);
       if (stored !== undefined) await stored;
       return;
     }
     // Sorted by topic first: a foreign id fails the call before anything is acknowledged (G-04).
-    const handles = [...this.#byAttachment(ids)].map(([one, own]) => [one.connectedLink().handle, own] as const);
-    for (const [handle, own] of handles) {
-      const stored = handle.acknowledge(own);
+    const links = [...this.#byAttachment(ids)].map(([one, own]) => [one.connectedLink(), own] as const);
+    for (const [link, own] of links) {
+      const stored = link.acknowledge(own);
       if (stored !== undefined) await stored;
     }
   }
 
   async acknowledgeCumulative(id: MessageId): Promise<void> {
-    const stored = this.#attachmentOf(id).connectedLink().handle.acknowledgeCumulative(id);
+    const stored = this.#attachmentOf(id).connectedLink().acknowledgeCumulative(id);
     if (stored !== undefined) await stored;
   }
 
@@ -95,7 +97,22 @@ export class EmbeddedSubscription implements Subscription {
       for (const [attachment, own] of byAttachment) this.#redeliverSingly(attachment, own);
     } else {
       this.#dropQueued(() => true);
-      for (const attachment of this.#attachments.values()) attachment.connectedLink().handle.redeliverAll();
+      for (const attachment of this.#attachments.values()) attachment.connectedLink().redeliverAll();
+    }
+    this.#grantAll();
+  }
+
+  /** Over a connection that is gone nothing is asked: what it brought comes again anyway. */
+  negativeAcknowledgeOrdered(nacked: readonly MessageId[], returned: readonly MessageId[]): void {
+    const failed = this.#byAttachmentIfRead(nacked);
+    const back = this.#byAttachmentIfRead(returned);
+    for (const attachment of new Set([...failed.keys(), ...back.keys()])) {
+      const { orderedNegativeAck = false } = attachment.state;
+      const own = back.get(attachment) ?? [];
+      // Where the order is not kept nobody is told of it (K-40).
+      const told = orderedNegativeAck ? (failed.get(attachment) ?? []) : [];
+      attachment.link?.negativeAcknowledgeOrdered(told, own);
+      this.#dropCopies(attachment, own);
     }
     this.#grantAll();
   }
@@ -119,8 +136,8 @@ export class EmbeddedSubscription implements Subscription {
   async seek(to: SeekTarget): Promise<void> {
     this.#checkOpen();
     const attachments = seeksMessage(to) ? [this.#attachmentOf(to)] : [...this.#attachments.values()];
-    const handles = attachments.map((attachment) => attachment.connectedLink().handle);
-    for (const handle of handles) handle.seek(to);
+    const links = attachments.map((attachment) => attachment.connectedLink());
+    for (const link of links) link.seek(to);
     for (const attachment of attachments) attachment.connectAgain();
   }
 
@@ -151,10 +168,14 @@ export class EmbeddedSubscription implements Subscription {
   }
 
   #attach(topic: string, initialPosition: InitialPosition): TopicAttachment {
-    const { subscription, type, consumerName } = this.#spec;
+    const { broker, spec } = this.#parts;
+    const { subscription, type, consumerName, orderedNegativeAck: mode = 'disabled' } = spec;
     const request = { topic, subscription, type, initialPosition, consumerName };
-    const attachment = new TopicAttachment(this.#parts.broker, request, {
-      arrived: (messages) => this.#arrived(messages),
+    const isKept = type === 'key-shared' && broker.options.keySharedNegativeAckOrdering;
+    const facts = { request, orderedNegativeAck: isKept && mode !== 'disabled', logger: this.#parts.logger };
+    const attachment = new TopicAttachment(broker, facts, {
+      arrived: (to, messages) => this.#arrived(to, messages),
+      askBack: (from, ids) => this.#askBack(from, ids),
       lost: ({ topic: lost }) => void this.#queue.remove(({ id }) => id.topic === lost),
       connected: (connected) => this.#grant(connected),
       stateChanged: (state) => this.#listener.tell(state),
@@ -185,7 +206,8 @@ export class EmbeddedSubscription implements Subscription {
     this.#listener.tell({ ...attachment.state, state: 'lost' });
   }
 
-  #arrived(messages: readonly ReceivedMessage[]): void {
+  #arrived(attachment: TopicAttachment, messages: readonly ReceivedMessage[]): void {
+    if (messages.length === 0) this.#grant(attachment);
     for (const message of messages) this.#queue.push(message);
     if (!this.#queue.hasWaiter) return;
     const first = this.#queue.take();
@@ -219,11 +241,24 @@ export class EmbeddedSubscription implements Subscription {
     for (const attachment of this.#attachments.values()) this.#grant(attachment);
   }
 
-  /** Copies that lie here would be handed on besides the redelivered ones: drop them first (N-33). */
+  #askBack(attachment: TopicAttachment, ids: readonly MessageId[]): void {
+    if (redeliversSingly(this.#spec.type)) this.#redeliverSingly(attachment, ids);
+    else {
+      this.#dropQueued(({ id }) => id.topic === attachment.topic);
+      attachment.connectedLink().redeliverAll();
+    }
+    this.#grant(attachment);
+  }
+
   #redeliverSingly(attachment: TopicAttachment, ids: readonly MessageId[]): void {
+    this.#dropCopies(attachment, ids);
+    attachment.connectedLink().redeliver(ids);
+  }
+
+  /** Those that lie here would be handed on besides the ones that come again (N-33). */
+  #dropCopies(attachment: TopicAttachment, ids: readonly MessageId[]): void {
     const entries = new Set(ids.map(entryKey));
     this.#dropQueued((message) => message.id.topic === attachment.topic && entries.has(entryKey(message.id)));
-    attachment.connectedLink().handle.redeliver(ids);
   }
 
   #dropQueued(drop: (message: ReceivedMessage) => boolean): void {
@@ -234,6 +269,14 @@ export class EmbeddedSubscription implements Subscription {
   #byAttachment(ids: readonly MessageId[]): Map<TopicAttachment, MessageId[]> {
     this.#checkOpen();
     return groupedByPart(ids, (id) => this.#attachmentOf(id));
+  }
+
+  /** Without what came from a topic that has left meanwhile. */
+  #byAttachmentIfRead(ids: readonly MessageId[]): Map<TopicAttachment, MessageId[]> {
+    this.#checkOpen();
+    checkMessageIdList(ids);
+    const read = ids.filter((id) => partOf(this.#attachments, id) !== undefined);
+    return this.#byAttachment(read);
   }
 
   #attachmentOf(id: MessageId): TopicAttachment {

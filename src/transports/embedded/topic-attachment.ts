@@ -2,10 +2,13 @@
 // connects again, and goes on trying where somebody else came first.
 import { TransportError } from '../../core/errors.js';
 import type { ReceivedMessage } from '../../core/message.js';
+import type { MessageId } from '../../core/message-id.js';
 import type { Timer } from '../../ports/clock.js';
+import type { Logger } from '../../ports/logger.js';
 import type { SubscriptionState } from '../../ports/transport.js';
 import type { ConsumerRequest } from '../../broker/broker-requests.js';
 import type { EmbeddedBroker } from '../../broker/embedded-broker.js';
+import { ChunkedMessages } from './chunked-messages.js';
 import { TopicLink } from './topic-link.js';
 import type { LinkOwner } from './topic-link.js';
 
@@ -13,7 +16,9 @@ import type { LinkOwner } from './topic-link.js';
 const RECONNECT_DELAY_MS = 1_000;
 
 export interface AttachmentOwner {
-  arrived(messages: readonly ReceivedMessage[]): void;
+  arrived(attachment: TopicAttachment, messages: readonly ReceivedMessage[]): void;
+  /** These entries are needed again, uncounted, or on Exclusive and Failover everything. */
+  askBack(attachment: TopicAttachment, ids: readonly MessageId[]): void;
   /** Nothing that came over the connection so far will be settled over the next one: what is queued goes. */
   lost(attachment: TopicAttachment): void;
   connected(attachment: TopicAttachment): void;
@@ -22,11 +27,20 @@ export interface AttachmentOwner {
   wants(topic: string): boolean;
 }
 
+export interface AttachmentFacts {
+  readonly request: ConsumerRequest;
+  /** Whether the broker keeps the order of a key that failed, and is asked to. */
+  readonly orderedNegativeAck: boolean;
+  readonly logger: Logger | undefined;
+}
+
 export class TopicAttachment implements LinkOwner {
   /** Full name, with its partition. */
   readonly topic: string;
+  readonly chunks: ChunkedMessages;
   readonly #broker: EmbeddedBroker;
   readonly #request: ConsumerRequest;
+  readonly #orderedNegativeAck: boolean;
   readonly #owner: AttachmentOwner;
   /** Undefined while it is not connected. */
   #link: TopicLink | undefined;
@@ -35,15 +49,29 @@ export class TopicAttachment implements LinkOwner {
   #reconnect: Timer | undefined;
   #closed = false;
 
-  constructor(broker: EmbeddedBroker, request: ConsumerRequest, owner: AttachmentOwner) {
+  constructor(
+    broker: EmbeddedBroker,
+    { request, orderedNegativeAck, logger }: AttachmentFacts,
+    owner: AttachmentOwner,
+  ) {
     this.topic = request.topic;
     this.#broker = broker;
     this.#request = request;
+    this.#orderedNegativeAck = orderedNegativeAck;
     this.#owner = owner;
+    const { topic } = this;
+    this.chunks = new ChunkedMessages({
+      ...{ topic, clock: broker.clock, logger },
+      mayArrive: () => this.#link?.hasPermits === true,
+      discard: (ids) => this.#afterwards((link) => void link.acknowledge(ids)?.catch(() => undefined)),
+      askBack: (ids) => this.#afterwards(() => owner.askBack(this, ids)),
+    });
   }
 
   get state(): SubscriptionState {
-    return { topic: this.topic, connection: this.#connection, state: this.#state };
+    const { topic } = this;
+    const state = { topic, connection: this.#connection, state: this.#state };
+    return this.#orderedNegativeAck ? { ...state, orderedNegativeAck: true } : state;
   }
 
   /** Undefined while it is not connected. */
@@ -67,6 +95,7 @@ export class TopicAttachment implements LinkOwner {
     const link = new TopicLink(this.topic, this.#connection + 1, this);
     link.connected(this.#broker.subscribe(this.#request, link));
     this.#link = link;
+    this.chunks.connected();
     this.#connection += 1;
   }
 
@@ -99,11 +128,14 @@ export class TopicAttachment implements LinkOwner {
   }
 
   arrived(link: TopicLink, messages: readonly ReceivedMessage[]): void {
-    if (link === this.#link) this.#owner.arrived(messages);
+    if (link === this.#link) this.#owner.arrived(this, messages);
   }
 
   activeChanged(link: TopicLink): void {
-    if (link === this.#link) this.#change(link.active === true ? 'active' : 'standby');
+    if (link !== this.#link) return;
+    // What is still to come goes to the consumer that is active now.
+    if (link.active !== true) this.chunks.forgetIncomplete();
+    this.#change(link.active === true ? 'active' : 'standby');
   }
 
   disconnected(link: TopicLink): void {
@@ -112,8 +144,22 @@ export class TopicAttachment implements LinkOwner {
 
   #leave(): void {
     this.#reconnect?.cancel();
+    this.chunks.forgetIncomplete();
     this.#link?.handle.close();
     this.#link = undefined;
+  }
+
+  /** What came leads to a call of the broker, which is still sending. */
+  #afterwards(call: (link: TopicLink) => void): void {
+    const link = this.#link;
+    queueMicrotask(() => {
+      if (link === undefined || link !== this.#link) return;
+      try {
+        call(link);
+      } catch {
+        // The broker closed it meanwhile: everything comes again.
+      }
+    });
   }
 
   #change(state: SubscriptionState['state']): void {

@@ -1,13 +1,21 @@
 // One topic, or partition, of an embedded subscription over one connection: its consumer at the broker, how many
-// permits it may have, and the messages that come in.
+// permits it may have, the messages that come in, and what settles them.
 import type { ReceivedMessage } from '../../core/message.js';
+import type { MessageId } from '../../core/message-id.js';
 import type { ConsumerSink, DeliveredEntry } from '../../broker/broker-consumer.js';
 import { BytePool } from '../../broker/byte-pool.js';
+import type { Stored } from '../../broker/broker-store.js';
 import type { ConsumerHandle } from '../../broker/consumer-handle.js';
+import type { ChunkOrigin } from '../../broker/entry.js';
 import { partitionOf } from '../../core/topic-name.js';
+import type { SeekTarget } from '../../core/topic-parts.js';
+import type { ChunkedMessages } from './chunked-messages.js';
 
 /** What a link tells its subscription. */
 export interface LinkOwner {
+  /** Of the topic, over all its connections. */
+  readonly chunks: ChunkedMessages;
+  /** None where a chunk came that is not the last one of its message: permits are to be granted anew all the same. */
   arrived(link: TopicLink, messages: readonly ReceivedMessage[]): void;
   activeChanged(link: TopicLink): void;
   disconnected(link: TopicLink): void;
@@ -46,6 +54,49 @@ export class TopicLink implements ConsumerSink {
     this.#handle = handle;
   }
 
+  /** Whether the broker may send more now. */
+  get hasPermits(): boolean {
+    return this.#permits > 0;
+  }
+
+  /** Undefined when it is stored already. Of a message in chunks all entries, as in all that follows. */
+  acknowledge(ids: readonly MessageId[]): Stored {
+    const { chunks } = this.#owner;
+    const messages = chunks.among(ids);
+    if (messages.length === 0) return this.handle.acknowledge(ids);
+    const stored = this.handle.acknowledge(chunks.entriesOf(ids));
+    if (stored !== undefined) return stored.then(() => chunks.confirmed(messages));
+    chunks.confirmed(messages);
+    return undefined;
+  }
+
+  /** @throws TransportError NOT_SUPPORTED on Shared and Key_Shared (A-13). */
+  acknowledgeCumulative(id: MessageId): Stored {
+    const stored = this.handle.acknowledgeCumulative(id);
+    this.#owner.chunks.acknowledgedThrough(id);
+    return stored;
+  }
+
+  redeliver(ids: readonly MessageId[]): void {
+    this.handle.redeliver(this.#owner.chunks.gaveBack(ids));
+  }
+
+  redeliverAll(): void {
+    this.#owner.chunks.forgetIncomplete();
+    this.handle.redeliverAll();
+  }
+
+  /** Messages in chunks have no part in the order of their key (K-43): those that failed are asked for when they are due. */
+  negativeAcknowledgeOrdered(nacked: readonly MessageId[], returned: readonly MessageId[]): void {
+    const { chunks } = this.#owner;
+    const whole = nacked.filter((id) => chunks.among([id]).length === 0);
+    this.handle.negativeAcknowledgeOrdered(whole, chunks.gaveBack(returned));
+  }
+
+  seek(to: SeekTarget): void {
+    this.handle.seek(this.#owner.chunks.seekTarget(to));
+  }
+
   /** `messages` of this link left the queue. */
   handedOn(messages: number): void {
     this.#queued -= messages;
@@ -64,6 +115,7 @@ export class TopicLink implements ConsumerSink {
 
   deliver(delivered: DeliveredEntry): void {
     const { entry, unacked } = delivered;
+    if (entry.chunk !== undefined) return this.#deliverChunk(delivered, entry.chunk);
     const messages: ReceivedMessage[] = [];
     for (let index = 0; index < entry.messageCount; index++) {
       if (unacked === undefined || unacked.has(index)) messages.push(this.#received(delivered, index));
@@ -84,6 +136,14 @@ export class TopicLink implements ConsumerSink {
 
   endOfTopic(): void {
     this.hasReachedEnd = true;
+  }
+
+  /** Only the last one takes a place here. */
+  #deliverChunk(delivered: DeliveredEntry, chunk: ChunkOrigin): void {
+    const whole = this.#owner.chunks.arrived(this.#received(delivered, 0), chunk);
+    this.#permits -= 1;
+    if (whole !== undefined) this.#queued += 1;
+    this.#owner.arrived(this, whole === undefined ? [] : [whole]);
   }
 
   #received(delivered: DeliveredEntry, index: number): ReceivedMessage {

@@ -135,10 +135,12 @@ export class ConsumerLink {
 
   /** Resolves when the client has it; it sends it within 100 ms, or at close. @throws TransportError */
   async acknowledge(id: MessageId): Promise<void> {
-    const official = this.#ids.find(id) ?? officialIdOf(this.#official.module, id);
-    const done = this.#ids.acknowledged(id);
-    if (done) this.#nacks.forget(UnsettledIds.keyOf(id));
+    const known = this.#ids.find(id);
+    const official = known ?? officialIdOf(this.#official.module, id);
     await this.#settle('acknowledging', this.#consumer.acknowledgeId(official));
+    // One that fails leaves it unsettled: it can be acknowledged again, or asked back. So does a copy that came meanwhile.
+    if (this.#ids.find(id) !== known) return;
+    if (this.#ids.acknowledged(id)) this.#nacks.forget(UnsettledIds.keyOf(id));
   }
 
   async acknowledgeCumulative(id: MessageId): Promise<void> {

@@ -1,8 +1,8 @@
 // A message on its way into the addon. What the addon would change without a word (other bytes than text in keys, a null
 // value, a NUL), drop, or end the process over is refused here.
 import { TransportError, describeValue } from '../../core/errors.js';
-import type { EncodedMessage } from '../../core/message.js';
-import { checkSequenceId } from '../../core/sequence-id.js';
+import type { EncodedMessage, MessageKey } from '../../core/message.js';
+import { publishProblem } from '../../core/message-checks.js';
 import { utf8Length } from '../../core/text.js';
 import type { OfficialOutgoingMessage } from './official-client.js';
 import { notSupported } from './official-errors.js';
@@ -21,7 +21,7 @@ const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
  * @param topic for errors. @param limit bytes that the broker takes.
- * @throws PulseworkError CONFIGURATION_INVALID for the sequence id; TransportError MESSAGE_TOO_LARGE, NOT_SUPPORTED.
+ * @throws ConfigurationError for what is no message; TransportError MESSAGE_TOO_LARGE, NOT_SUPPORTED.
  */
 export function officialMessageOf(
   topic: string,
@@ -29,8 +29,9 @@ export function officialMessageOf(
   sequenceId: number,
   limit: number,
 ): OfficialOutgoingMessage {
-  // A negative one ends the process.
-  checkSequenceId(sequenceId);
+  // A negative sequence id ends the process.
+  const wrong = publishProblem(message, sequenceId);
+  if (wrong !== undefined) throw wrong;
   const official: OfficialOutgoingMessage = {
     data: dataOf(topic, message.payload),
     properties: propertiesOf(topic, message),
@@ -45,21 +46,17 @@ export function officialMessageOf(
   return official;
 }
 
-function dataOf(topic: string, payload: unknown): Buffer {
-  if (payload instanceof Uint8Array) return Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
-  const what = payload === null ? 'a null value' : describeValue(payload);
+function dataOf(topic: string, payload: Uint8Array | null): Buffer {
+  if (payload !== null) return Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength);
   throw notSupported(
-    `message for "${topic}" has ${what} as its payload: "pulsar-client" would publish no bytes at all`,
+    `message for "${topic}" has a null value as its payload: "pulsar-client" would publish no bytes at all`,
   );
 }
 
 /** A copy without a prototype: the addon also takes what is inherited. */
 function propertiesOf(topic: string, { properties, deliverAtMs }: EncodedMessage): Record<string, string> {
   const copy = Object.create(null) as Record<string, string>;
-  for (const [name, value] of Object.entries(properties as Readonly<Record<string, unknown>>)) {
-    if (typeof value !== 'string') {
-      throw notSupported(`property "${name}" of a message for "${topic}" must be a text, got ${describeValue(value)}`);
-    }
+  for (const [name, value] of Object.entries(properties)) {
     if (name.includes(NUL) || value.includes(NUL)) throw hasNul(topic, `property ${JSON.stringify(name)}`);
     copy[name] = value;
   }
@@ -67,7 +64,7 @@ function propertiesOf(topic: string, { properties, deliverAtMs }: EncodedMessage
   return copy;
 }
 
-function keyOf(topic: string, key: unknown): string {
+function keyOf(topic: string, key: MessageKey): string {
   if (typeof key !== 'string')
     throw notSupported(
       `message for "${topic}" has a key of bytes: "pulsar-client" takes text only; pulsework/wire takes both`,

@@ -67,6 +67,11 @@ export class BatchAcks {
     return this.#find(id)?.left.size ?? id.batchSize;
   }
 
+  /** What is not acknowledged of the batch that `position` holds, as brokers write it; undefined where it is not known. */
+  leftOf(position: EntryPosition): readonly bigint[] | undefined {
+    return this.#find(position)?.left.words();
+  }
+
   /** What to send so that `id` is acknowledged; it has passed `check`. */
   acknowledge(id: MessageId): AckItem {
     if (id.batchIndex < 0) return this.#whole(id);

@@ -1,6 +1,6 @@
 // Cuts a message that is larger than an entry may be: the same metadata on each piece, and room below what the broker
 // takes.
-import { MAX_CHUNKS } from './chunk.js';
+import { MAX_CHUNKED_BYTES, MAX_CHUNKS, chunkUuid } from '../../chunks/chunk.js';
 import type { EncodedMessage } from '../../core/message.js';
 import { compressed, singleMetadata, transactionFields } from './entry-encoder.js';
 import type { EntryOrigin } from './entry-encoder.js';
@@ -11,8 +11,6 @@ import { encodeSend, sectionBytesOf } from './protocol/frames.js';
  * entry between the two gets no receipt and no error, and disturbs every topic of that broker.
  */
 const RESERVED_BYTES = 10 * 1024;
-/** Numbers of chunks and bytes are signed 32 bits in the protocol. */
-export const MAX_CHUNKED_BYTES = 2 ** 31 - 1;
 
 const NO_BYTES = Buffer.alloc(0);
 
@@ -37,9 +35,7 @@ export function chunkFramesOf(
   const body = compressed(message.payload ?? NO_BYTES, origin);
   const { payload } = body;
   const whole = singleMetadata(message, sequenceId, origin, body);
-  // Unique for the producer; the same when the message is published again, so that pieces of the first attempt are known.
-  const uuid = `${producerName}-${sequenceId}`;
-  const chunk = { ...whole, uuid, totalChunkMsgSize: payload.length };
+  const chunk = { ...whole, uuid: chunkUuid(producerName, sequenceId), totalChunkMsgSize: payload.length };
   const inTransaction = transactionFields(origin);
   const send = { producerId, sequenceId, isChunk: true, ...inTransaction };
   const largest = { ...chunk, numChunksFromMsg: MAX_CHUNKED_BYTES, chunkId: MAX_CHUNKED_BYTES };

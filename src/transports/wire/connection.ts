@@ -148,6 +148,11 @@ export class Connection {
     return this.#features;
   }
 
+  /** Whether the broker takes NEGATIVE_ACK, and this client may send it. */
+  get takesOrderedNegativeAck(): boolean {
+    return this.#options.experimentalOrderedNegativeAck && this.#features.supportsKeyOrderedNegativeAck === true;
+  }
+
   /** @throws TransportError when the broker refuses or the time is up; the connection is closed then. */
   async handshake(): Promise<void> {
     const { authentication, connectTimeoutMs, clock } = this.#options;
@@ -161,7 +166,10 @@ export class Connection {
         protocolVersion: PROTOCOL_VERSION,
         ...credentials,
         proxyToBrokerUrl: this.target.proxyToBroker,
-        featureFlags: { supportsAuthRefresh: true, supportsBrokerEntryMetadata: true, supportsTopicWatchers: true },
+        featureFlags: {
+          ...{ supportsAuthRefresh: true, supportsBrokerEntryMetadata: true, supportsTopicWatchers: true },
+          supportsKeyOrderedNegativeAck: this.#options.experimentalOrderedNegativeAck || undefined,
+        },
       });
       const answer = await Promise.race([connected, this.closed]);
       if (answer instanceof Error) throw answer;

@@ -2,7 +2,7 @@
 import type { EntryPosition, MessageId } from '../../core/message-id.js';
 import { BatchAcks, idDataOf } from './batch-acks.js';
 import type { AckItem as BatchAckItem } from './batch-acks.js';
-import { ChunkedAcks, ChunkedMessage } from './chunked-acks.js';
+import { ChunkedAcks, ChunkedMessage } from '../../chunks/chunked-acks.js';
 import type { MessageIdData } from './protocol/message-metadata.js';
 import type { SeekTarget } from '../../core/topic-parts.js';
 
@@ -17,7 +17,7 @@ export function idsIn(item: AckItem): number {
 export function idDataOfAll(items: Iterable<AckItem>): readonly MessageIdData[] {
   const ids: MessageIdData[] = [];
   for (const item of items) {
-    if (item instanceof ChunkedMessage) ids.push(...item.idData());
+    if (item instanceof ChunkedMessage) ids.push(...item.entriesToAcknowledge().map(placeOf));
     else ids.push(idDataOf(item));
   }
   return ids;
@@ -53,14 +53,17 @@ export class EntryAcks {
 
   /** These messages go back to the broker. @returns their entries, each once. */
   gaveBack(ids: readonly MessageId[]): readonly EntryPosition[] {
-    const entries = new Map<string, EntryPosition>();
-    for (const id of ids) {
-      const chunked = this.chunked.get(id);
-      if (chunked !== undefined) this.chunked.gaveBack(chunked);
-      for (const entry of chunked?.entries ?? [id]) entries.set(`${entry.ledgerId}:${entry.entryId}`, entry);
-    }
-    for (const entry of entries.values()) this.batches.gaveBack(entry);
-    return [...entries.values()];
+    const entries = this.chunked.gaveBack(ids);
+    for (const entry of entries) this.batches.gaveBack(entry);
+    return entries;
+  }
+
+  /** What names messages that failed: those of a batch with their place and what of it is not acknowledged (K-21). */
+  failed(ids: readonly MessageId[]): readonly MessageIdData[] {
+    return ids.map((id) => {
+      if (id.batchIndex < 0) return placeOf(id);
+      return { ...placeOf(id), batchIndex: id.batchIndex, ackSet: this.batches.leftOf(id) };
+    });
   }
 
   /** With the first chunk of a message that came in chunks, where its id does not tell it. */
@@ -79,4 +82,9 @@ export class EntryAcks {
     this.batches.clear();
     this.chunked.registered();
   }
+}
+
+/** As commands name it: without what brokers know by the topic. */
+export function placeOf({ ledgerId, entryId }: EntryPosition): MessageIdData {
+  return { ledgerId, entryId };
 }

@@ -3,7 +3,7 @@
 import type { EntryPosition } from '../../core/message-id.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Logger } from '../../ports/logger.js';
-import type { ChunkLimits } from './chunk.js';
+import type { ChunkLimits } from '../../chunks/chunk.js';
 import type { EntryAcks } from './entry-acks.js';
 import { decodeArrival } from './entry-decoder.js';
 import type { DecodedEntry } from './entry-decoder.js';

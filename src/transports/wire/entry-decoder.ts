@@ -5,7 +5,7 @@ import type { ReceivedMessage } from '../../core/message.js';
 import type { EntryPosition } from '../../core/message-id.js';
 import { AckSet, MAX_BATCH_SIZE } from './ack-set.js';
 import { chunkOf } from './chunk.js';
-import type { Chunk } from './chunk.js';
+import type { Chunk } from '../../chunks/chunk.js';
 import { CopiedPieces } from './copied-pieces.js';
 import { copyOf, keyOf, propertiesOf, timeOf } from './message-fields.js';
 import { decodeBatch } from './protocol/batch.js';

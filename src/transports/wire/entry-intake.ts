@@ -4,10 +4,11 @@ import type { ReceivedMessage } from '../../core/message.js';
 import type { EntryPosition } from '../../core/message-id.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Logger } from '../../ports/logger.js';
-import type { ChunkLimits } from './chunk.js';
-import { ChunkJoiner } from './chunk-joiner.js';
-import type { ChunkVerdict } from './chunk-joiner.js';
-import { ChunkedMessage } from './chunked-acks.js';
+import type { ChunkLimits } from '../../chunks/chunk.js';
+import { ChunkJoiner } from '../../chunks/chunk-joiner.js';
+import type { ChunkVerdict } from '../../chunks/chunk-joiner.js';
+import { ChunkedMessage } from '../../chunks/chunked-acks.js';
+import { UnreadableEntries } from '../../chunks/unreadable-entries.js';
 import type { EntryAcks } from './entry-acks.js';
 import { decodeJoined } from './entry-decoder.js';
 import type { DecodedEntry } from './entry-decoder.js';
@@ -40,14 +41,15 @@ export class EntryIntake {
   readonly #parts: EntryIntakeParts;
   readonly #chunks: ChunkJoiner;
   readonly #suspects = new SuspectEntries();
-  #unreadable = 0;
+  readonly #unreadable: UnreadableEntries;
 
   constructor(parts: EntryIntakeParts) {
     this.#parts = parts;
-    const { chunkLimits: limits, acks, clock, mayArrive, judged } = parts;
+    const { topic, chunkLimits: limits, acks, clock, logger, mayArrive, judged } = parts;
+    this.#unreadable = new UnreadableEntries(topic, logger);
     this.#chunks = new ChunkJoiner({
       ...{ limits, acks: acks.chunked, clock, mayArrive },
-      gaveUp: ([first], reason) => (first === undefined ? undefined : this.#tellUnreadable(first, reason)),
+      gaveUp: ([first], reason) => (first === undefined ? undefined : this.#unreadable.tell(first, reason)),
       needless: (entries) => judged({ kind: 'get-rid', entries }),
     });
   }
@@ -71,7 +73,7 @@ export class EntryIntake {
       case 'chunk':
         return this.#join(position, entry);
       case 'unreadable':
-        this.#tellUnreadable(position, entry.reason);
+        this.#unreadable.tell(position, entry.reason);
         return LEAVE;
       case 'corrupt':
         return this.#corrupt(position, entry.reason);
@@ -99,7 +101,7 @@ export class EntryIntake {
       case 'joined':
         return this.#handOnJoined(position, entry, verdict);
       case 'unreadable':
-        this.#tellUnreadable(position, verdict.reason);
+        this.#unreadable.tell(position, verdict.reason);
         return LEAVE;
     }
   }
@@ -112,7 +114,7 @@ export class EntryIntake {
     const { first, last, entries, payload } = joined;
     const message = decodeJoined(whole, payload, { first, last, askedBack });
     if (typeof message === 'string') {
-      this.#tellUnreadable(position, message);
+      this.#unreadable.tell(position, message);
       return LEAVE;
     }
     const { key, publishTimeMs } = chunk;
@@ -123,20 +125,8 @@ export class EntryIntake {
   #corrupt(position: EntryPosition, reason: string): Verdict {
     const again = this.#suspects.arrivedCorrupt(position);
     const what = again ? 'is asked for again' : 'is dropped for good';
-    this.#parts.logger?.error(`${this.#name(position)} is corrupt and ${what}: ${reason}`);
+    this.#parts.logger?.error(`${this.#unreadable.nameOf(position)} is corrupt and ${what}: ${reason}`);
     if (again) return { kind: 'ask-back', entries: [position] };
     return { kind: 'get-rid', entries: [position], validationError: VALIDATION_ERRORS.checksum };
-  }
-
-  /** A topic full of them must not fill the log: the 1st, the 10th, the 100th and so on are told. */
-  #tellUnreadable(position: EntryPosition, reason: string): void {
-    this.#unreadable += 1;
-    if (!/^10*$/.test(String(this.#unreadable))) return;
-    const count = `${this.#unreadable} so far`;
-    this.#parts.logger?.error(`${this.#name(position)} cannot be read and stays unacknowledged (${count}): ${reason}`);
-  }
-
-  #name({ ledgerId, entryId }: EntryPosition): string {
-    return `entry ${ledgerId}:${entryId} of ${this.#parts.topic}`;
   }
 }

@@ -1,4 +1,5 @@
 // The chunks of one message on their way: it is stored once each of them has its receipt.
+import { chunkedPlace } from '../../chunks/chunk.js';
 import { chunkFramesOf } from './chunk-encoder.js';
 import type { ChunkSizes } from './chunk-encoder.js';
 import type { EntryOrigin } from './entry-encoder.js';
@@ -33,9 +34,7 @@ export class OutgoingChunks {
     if (index === 0) this.#first = place;
     if (this.isLast(index)) this.#last = place;
     if (this.#left > 0 || this.#last === undefined || this.#first === undefined) return undefined;
-    const { ledgerId, entryId, partition } = this.#first;
-    // The broker had the last one before: it does not say where.
-    return this.#last.ledgerId < 0 ? this.#last : { ...this.#last, firstChunk: { ledgerId, entryId, partition } };
+    return chunkedPlace(this.#last, this.#first);
   }
 }
 

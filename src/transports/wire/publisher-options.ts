@@ -3,6 +3,7 @@ import type { AccessMode } from '../../core/access-mode.js';
 import { ConfigurationError } from '../../core/errors.js';
 import type { EncodedMessage } from '../../core/message.js';
 import { OptionChecker, seconds } from '../../core/options.js';
+import { checkChunking, resolvedChunkBytes } from '../../chunks/chunk-options.js';
 import { checkShownProperties, checkUpdateMs, shownProperties, updateMs } from './attachment-options.js';
 import { COMPRESSION_NUMBERS } from './protocol/message-metadata.js';
 import type { Compression, KeyValue } from './protocol/message-metadata.js';
@@ -168,12 +169,14 @@ export function resolvePublisherOptions(topic: string, options: WirePublisherOpt
   checkUpdateMs('partitionsUpdateMs', options.partitionsUpdateMs, check);
   if (options.batching !== false) checkBatching(options.batching, check);
   checkChunking(topic, options, check);
+  if (options.chunking === true && options.batching !== false)
+    check.problem('"chunking" needs "batching: false": a chunk is never part of a batch');
   check.throwIfAny();
   return {
     producerName: options.producerName,
     initialSubscription: options.initialSubscription,
     batching: options.batching === false ? undefined : resolvedBatching(options.batching ?? {}),
-    maxChunkBytes: options.chunking === true ? (options.maxChunkBytes ?? Infinity) : undefined,
+    maxChunkBytes: resolvedChunkBytes(options),
     compression: options.compression ?? DEFAULT_WIRE_PUBLISHER.compression,
     maxPendingMessages: options.maxPendingMessages ?? DEFAULT_WIRE_PUBLISHER.maxPendingMessages,
     sendTimeoutMs: options.sendTimeoutMs ?? DEFAULT_WIRE_PUBLISHER.sendTimeoutMs,
@@ -184,24 +187,6 @@ export function resolvePublisherOptions(topic: string, options: WirePublisherOpt
     schema: schemaData(options.schema),
     partitionsUpdateMs: updateMs(options.partitionsUpdateMs),
   };
-}
-
-/** Smaller ones would be more metadata than payload. */
-const MIN_CHUNK_BYTES = 1_024;
-
-function checkChunking(topic: string, options: WirePublisherOptions, check: OptionChecker): void {
-  const { chunking, maxChunkBytes, batching } = options;
-  check.boolean('chunking', chunking);
-  check.positiveInteger('maxChunkBytes', maxChunkBytes);
-  if (maxChunkBytes !== undefined && maxChunkBytes < MIN_CHUNK_BYTES) {
-    check.problem(`"maxChunkBytes" must be at least ${MIN_CHUNK_BYTES}, got ${maxChunkBytes}`);
-  }
-  if (maxChunkBytes !== undefined && chunking !== true) check.problem('"maxChunkBytes" needs "chunking: true"');
-  if (chunking !== true) return;
-  if (batching !== false) check.problem('"chunking" needs "batching: false": a chunk is never part of a batch');
-  if (topic.startsWith('non-persistent:')) {
-    check.problem('"chunking" needs a persistent topic: elsewhere chunks get lost one by one');
-  }
 }
 
 function checkBatching(batching: unknown, check: OptionChecker): void {

@@ -2,7 +2,7 @@
 import type { SubscriptionSpec, SubscriptionType } from '../../core/subscription-spec.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
 import type { CommandBody } from './protocol/commands.js';
-import type { ChunkLimits } from './chunk.js';
+import type { ChunkLimits } from '../../chunks/chunk.js';
 import type { KeyValue, MessageIdData } from './protocol/message-metadata.js';
 import type { SchemaData } from './protocol/schema-commands.js';
 

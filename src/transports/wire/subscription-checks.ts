@@ -10,8 +10,8 @@ const NOTHING = {
   prefetch: undefined,
   consumerName: undefined,
 };
-/** Of patterns the client has an option of its own. */
-const KNOWN = SUBSCRIPTION_FIELDS.filter((name) => name !== 'pattern');
+/** Of patterns the client has an option of its own; negative acknowledgement in order is for owners that guard keys. */
+const KNOWN = SUBSCRIPTION_FIELDS.filter((name) => name !== 'pattern' && name !== 'orderedNegativeAck');
 
 /** Options of an owner beside those of the specification: their names and their check. */
 export interface FurtherOptions {

@@ -8,18 +8,20 @@ import { partitionOf } from '../../core/topic-name.js';
 import type { SubscriptionState } from '../../ports/transport.js';
 import { Attachment } from './attachment.js';
 import type { BrokerAddress, Connection, ConsumerSide } from './connection.js';
-import { DEFAULT_CHUNK_LIMITS } from './chunk.js';
-import { EntryAcks } from './entry-acks.js';
+import { DEFAULT_CHUNK_LIMITS } from '../../chunks/chunk.js';
+import { EntryAcks, placeOf } from './entry-acks.js';
 import { EntryArrivals } from './entry-arrivals.js';
 import type { Verdict } from './entry-intake.js';
 import { askLastMessage } from './last-message.js';
 import type { LastMessage } from './last-message.js';
 import { NextOccurrence } from './next-occurrence.js';
+import { keepsOrder, missesOrder, orderNotKept, orderedNegativeAcks } from './ordered-negative-ack.js';
 import { PendingAcks } from './pending-acks.js';
 import type { AckType } from './pending-acks.js';
 import { Permits } from './permits.js';
 import type { CommandBody } from './protocol/commands.js';
 import type { MessageIdData } from './protocol/message-metadata.js';
+import { SeekLine } from './seek-line.js';
 import { seekPosition } from './seek-position.js';
 import type { SeekTarget } from '../../core/topic-parts.js';
 import { alreadyClosed, connectionLost } from './server-errors.js';
@@ -41,6 +43,8 @@ export interface ConsumerOwner {
   /** What of this consumer lies in the queue is to be dropped where `drop` says so. Returns how many were. */
   dropQueued(consumer: TopicConsumer, drop: (message: ReceivedMessage) => boolean): number;
   stateChanged(consumer: TopicConsumer): void;
+  /** Whether all of the first topics were attached: from then on a broker that cannot do what is required suspends its topic. */
+  readonly isOpen: () => boolean;
 }
 
 export class TopicConsumer implements ConsumerSide {
@@ -66,10 +70,8 @@ export class TopicConsumer implements ConsumerSide {
   #epoch = 0;
   /** How many messages may lie here; set by the owner, 0 while nothing is wanted. */
   #target = 0;
-  /** The SEEK that waits for its answer: until then the consumer is not attached again. */
-  #seeking: Promise<unknown> | undefined;
-  /** Seeks one after the other. */
-  #seeks: Promise<unknown> = Promise.resolve();
+  /** Until one has its answer the consumer is not attached again. */
+  readonly #seeks = new SeekLine();
   readonly #nextRegistration: NextOccurrence;
   readonly #place: TopicPlace;
   #endReached = false;
@@ -110,7 +112,8 @@ export class TopicConsumer implements ConsumerSide {
   }
 
   get state(): SubscriptionState {
-    return { topic: this.topic, connection: this.#generation, state: this.#state };
+    const orderedNegativeAck = keepsOrder(this.#spec, this.#connection);
+    return { topic: this.topic, connection: this.#generation, state: this.#state, orderedNegativeAck };
   }
 
   /** @throws TransportError */
@@ -121,7 +124,7 @@ export class TopicConsumer implements ConsumerSide {
   /** Grants permits so that `target` messages lie here or are on their way. */
   grantUpTo(target: number): void {
     this.#target = target;
-    if (this.#connection === undefined || target < 1) return;
+    if (this.#connection === undefined || this.#state === 'suspended' || target < 1) return;
     const messagePermits = this.#permits.take(target);
     if (messagePermits < 1) return;
     this.#connection.send('FLOW', { consumerId: this.#id, messagePermits });
@@ -164,12 +167,19 @@ export class TopicConsumer implements ConsumerSide {
   redeliver(ids: readonly MessageId[]): void {
     const connection = this.checkSettles();
     this.#acks.flush();
-    const own = ids.map((id) => ({ ...id, partition: this.#partition }));
-    const entries = new Map(ids.map(({ ledgerId, entryId }) => [`${ledgerId}:${entryId}`, { ledgerId, entryId }]));
-    // Copies that lie here would be handed on besides the redelivered ones: drop them first (N-33).
-    this.#drop(({ id }) => entries.has(`${id.ledgerId}:${id.entryId}`));
-    const messageIds = this.#entryAcks.gaveBack(own).map(placeOf);
+    const messageIds = this.#giveBack(ids);
     connection.send('REDELIVER_UNACKNOWLEDGED_MESSAGES', { consumerId: this.#id, messageIds });
+    this.grantUpTo(this.#target);
+  }
+
+  /** See `Subscription`. A broker that does not keep the order gets back what is returned all the same, counted. */
+  negativeAcknowledgeOrdered(nacked: readonly MessageId[], returned: readonly MessageId[]): void {
+    const connection = this.#connection;
+    if (connection === undefined || this.#seeks.isAsked) return; // All of it comes again.
+    if (!keepsOrder(this.#spec, connection)) return returned.length === 0 ? undefined : this.redeliver(returned);
+    this.#acks.flush();
+    const commands = orderedNegativeAcks(this.#id, this.#entryAcks.failed(nacked), this.#giveBack(returned));
+    for (const command of commands) connection.send('NEGATIVE_ACK', command);
     this.grantUpTo(this.#target);
   }
 
@@ -185,10 +195,8 @@ export class TopicConsumer implements ConsumerSide {
   }
 
   /** Moves the subscription and resolves once this consumer is attached to it again, or after one request's time. */
-  async seek(to: SeekTarget): Promise<void> {
-    const inLine = this.#seeks.then(() => this.#seekNow(to));
-    this.#seeks = inLine.catch(() => undefined);
-    await inLine;
+  seek(to: SeekTarget): Promise<void> {
+    return this.#seeks.run(() => this.#seekNow(to));
   }
 
   /** @throws TransportError; PulseworkError MESSAGE_ID_INVALID above 2^53-1. */
@@ -268,14 +276,18 @@ export class TopicConsumer implements ConsumerSide {
   /** The same where something is to be settled: after a seek it would settle what was asked for again. */
   checkSettles(): Connection {
     const connection = this.checkConnected();
-    if (this.#seeking === undefined) return connection;
+    if (!this.#seeks.isAsked) return connection;
     throw connectionLost(`subscription "${this.#spec.subscription}" on ${this.topic} is being moved by a seek`);
   }
 
   async #attach(): Promise<void> {
-    await this.#seeking?.catch(() => undefined);
+    await this.#seeks.answered();
     const connection = await this.#place.connect();
     this.#checkOpen();
+    // Opening fails; later the topic is suspended instead (K-50).
+    if (missesOrder(this.#spec, connection) && !this.#owner.isOpen()) {
+      throw orderNotKept(this.topic, this.#context.options.experimentalOrderedNegativeAck);
+    }
     this.#active = undefined;
     this.#endReached = false;
     connection.consumers.set(this.#id, this);
@@ -301,7 +313,7 @@ export class TopicConsumer implements ConsumerSide {
     this.#generation += 1;
     this.#permits.reset();
     this.#entryAcks.registered();
-    this.#changeState('connected');
+    this.#changeState(missesOrder(this.#spec, connection) ? 'suspended' : 'connected');
     if (this.#active !== undefined) this.#changeState(this.#active ? 'active' : 'standby');
     this.grantUpTo(this.#target);
     this.#nextRegistration.happened();
@@ -312,18 +324,14 @@ export class TopicConsumer implements ConsumerSide {
     const connection = this.checkConnected();
     this.#acks.flush();
     const position = seekPosition(this.#entryAcks.seekTarget(to));
-    this.#seeking = connection.request('SEEK', { consumerId: this.#id, ...position }, this.topic);
-    try {
-      await this.#seeking;
-    } finally {
-      this.#seeking = undefined;
-    }
-    // Still attached: what lies here, or is on its way, is from before. Only a new registration tells old from new.
-    if (this.#connection === connection) {
+    const answer = connection.request('SEEK', { consumerId: this.#id, ...position }, this.topic);
+    await this.#seeks.ask(answer, () => {
+      if (this.#connection !== connection) return;
+      // Still attached: what lies here, or is on its way, is from before. Only a new registration tells old from new.
       connection.consumers.delete(this.#id);
       this.#leave(connection);
       this.detached(connectionLost('it was moved by a seek'));
-    }
+    });
     await this.#nextRegistration.wait(this.#context.options.requestTimeoutMs);
   }
 
@@ -358,7 +366,7 @@ export class TopicConsumer implements ConsumerSide {
   }
 
   #askBack(entries: readonly EntryPosition[]): void {
-    if (this.#seeking !== undefined) return; // Then all of it comes again.
+    if (this.#seeks.isAsked) return; // Then all of it comes again.
     if (!redeliversSingly(this.#spec.type)) return this.redeliverAll();
     const body = { consumerId: this.#id, messageIds: entries.map(placeOf) };
     this.#connection?.send('REDELIVER_UNACKNOWLEDGED_MESSAGES', body);
@@ -371,6 +379,15 @@ export class TopicConsumer implements ConsumerSide {
     return this.#connection.requestAck({ consumerId: this.#id, ackType: ACK_NUMBERS[type], messageId }, this.topic);
   }
 
+  /** What names these messages, which are here no more. */
+  #giveBack(ids: readonly MessageId[]): readonly MessageIdData[] {
+    const own = ids.map((id) => ({ ...id, partition: this.#partition }));
+    const entries = new Set(ids.map(({ ledgerId, entryId }) => `${ledgerId}:${entryId}`));
+    // Copies that lie here would be handed on besides the redelivered ones: drop them first (N-33).
+    this.#drop(({ id }) => entries.has(`${id.ledgerId}:${id.entryId}`));
+    return this.#entryAcks.gaveBack(own).map(placeOf);
+  }
+
   #drop(drop: (message: ReceivedMessage) => boolean): void {
     this.#permits.left(this.#owner.dropQueued(this, drop));
   }
@@ -379,9 +396,4 @@ export class TopicConsumer implements ConsumerSide {
     this.#state = state;
     this.#owner.stateChanged(this);
   }
-}
-
-/** As commands name it: without what brokers know by the topic. */
-function placeOf({ ledgerId, entryId }: EntryPosition): MessageIdData {
-  return { ledgerId, entryId };
 }

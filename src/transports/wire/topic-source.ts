@@ -2,9 +2,9 @@
 // that match its pattern.
 import { partitionName, partitionOf } from '../../core/topic-name.js';
 import { toError } from '../../core/errors.js';
+import { attachable, listedPartitions } from './listed-topics.js';
 import { PartitionGrowth } from './partition-growth.js';
 import { TopicList } from './topic-list.js';
-import { attachable, listedPartitions } from '../../core/topic-pattern.js';
 import type { TopicPattern } from '../../core/topic-pattern.js';
 import type { WireContext } from './wire-context.js';
 

@@ -16,8 +16,14 @@ import type { Transaction } from './transaction.js';
 import { TransactionCoordinators, resolveTransactionOptions } from './transaction-coordinators.js';
 import type { TransactionOptions } from './transaction-coordinators.js';
 import { WireConsumer } from './wire-consumer.js';
+import { ConsumerOrder } from './wire-consumer-order.js';
 import { resolveConsumerOptions, resolveSubscribeOptions } from './wire-consumer-options.js';
-import type { ResolvedSubscription, WireConsumerOptions, WireSubscribeOptions } from './wire-consumer-options.js';
+import type {
+  OwnerSubscribeOptions,
+  ResolvedConsumer,
+  ResolvedSubscription,
+  WireConsumerOptions,
+} from './wire-consumer-options.js';
 import { ConsumerRedelivery } from './wire-consumer-redelivery.js';
 import type { WireContext } from './wire-context.js';
 import { resolveWireOptions } from './wire-options.js';
@@ -58,23 +64,23 @@ export class WireClient {
     return this.#maxMessageBytes;
   }
 
+  /** Whether `experimentalOrderedNegativeAck` is set; whether a broker has it is in the states of a subscription. */
+  get speaksOrderedNegativeAck(): boolean {
+    return this.#context.options.experimentalOrderedNegativeAck;
+  }
+
   /**
    * Opens a consumer per topic or partition. Resolves once the broker has confirmed all of them.
    * @throws ConfigurationError; TransportError, see `Transport.subscribe`.
    */
   async subscribe(options: WireConsumerOptions): Promise<WireConsumer> {
     this.#checkOpen();
-    const { redelivery, ...resolved } = resolveConsumerOptions(options, this.#context.options.random);
-    const { spec } = resolved;
-    const subscription = await this.#attach(resolved);
-    const subject = `subscription "${spec.subscription}"`;
-    const parts = { subscription, singly: redeliversSingly(spec.type), subject };
-    const again = new ConsumerRedelivery(parts, redelivery, this.#context.options);
-    return this.#keep(new WireConsumer(subscription, again, (closed) => void this.#open.delete(closed)));
+    const resolved = resolveConsumerOptions(options, this.#context.options);
+    return this.#keep(this.#consumerOf(await this.#attach(resolved), resolved));
   }
 
   /** The same without redelivery delays and ack timeout, for an owner that has its own, as the runtime has. */
-  async openSubscription(options: WireSubscribeOptions): Promise<WireSubscription> {
+  async openSubscription(options: OwnerSubscribeOptions): Promise<WireSubscription> {
     this.#checkOpen();
     return this.#keep(await this.#attach(resolveSubscribeOptions(options, this.#context.options.random)));
   }
@@ -147,6 +153,26 @@ export class WireClient {
         : new PatternTopics(this.#context, pattern, resolved);
     const forget = (closed: WireSubscription): void => void this.#open.delete(closed);
     return WireSubscription.open(this.#context, spec, { source, forget });
+  }
+
+  #consumerOf(subscription: WireSubscription, { spec, ...resolved }: ResolvedConsumer): WireConsumer {
+    const { options } = this.#context;
+    const redelivery = new ConsumerRedelivery(
+      {
+        subscription,
+        singly: redeliversSingly(spec.type),
+        subject: `subscription "${spec.subscription}"`,
+        askedFor: (ids) => order?.askedBack(ids),
+      },
+      resolved.redelivery,
+      options,
+    );
+    const keepsOrder = (spec.orderedNegativeAck ?? 'disabled') !== 'disabled';
+    const { hasAdmission } = resolved;
+    const parts = { subscription, redelivery, clock: options.clock, hasAdmission };
+    const order = keepsOrder ? new ConsumerOrder(parts) : undefined;
+    const forget = (closed: WireConsumer): void => void this.#open.delete(closed);
+    return new WireConsumer(subscription, { redelivery, order, forget });
   }
 
   async #learnLimit(): Promise<void> {

@@ -2,14 +2,20 @@
 import type { Backoff } from '../../core/backoff.js';
 import { ConfigurationError, describeValue } from '../../core/errors.js';
 import { OptionChecker } from '../../core/options.js';
-import type { InitialPosition, SubscriptionSpec, SubscriptionType } from '../../core/subscription-spec.js';
+import type {
+  InitialPosition,
+  OrderedNegativeAckMode,
+  SubscriptionSpec,
+  SubscriptionType,
+} from '../../core/subscription-spec.js';
 import { fullTopicName } from '../../core/topic-name.js';
 import { MIN_ACK_TIMEOUT_MS } from '../../redelivery/ack-timeout-tracker.js';
 import { checkShownProperties, checkUpdateMs, shownProperties, updateMs } from './attachment-options.js';
-import { DEFAULT_CHUNK_LIMITS } from './chunk.js';
-import type { ChunkLimits } from './chunk.js';
+import { DEFAULT_CHUNK_LIMITS } from '../../chunks/chunk.js';
+import type { ChunkLimits } from '../../chunks/chunk.js';
 import type { ConsumerSpec } from './subscribe-command.js';
 import { checkSubscriptionSpec } from './subscription-checks.js';
+import type { ResolvedWireOptions } from './wire-options.js';
 import type { FurtherOptions } from './subscription-checks.js';
 import { PATTERN_DOMAINS, topicPattern } from '../../core/topic-pattern.js';
 import type { PatternDomain, TopicPattern } from '../../core/topic-pattern.js';
@@ -94,7 +100,27 @@ export interface WireConsumerOptions extends WireSubscribeOptions {
   readonly ackTimeoutMs?: number | undefined;
   /** A further wait by redelivery count, added to `ackTimeoutMs` (A-06). @default none */
   readonly ackTimeoutBackoff?: Backoff | undefined;
+  /**
+   * Key_Shared only: whether brokers are told which message of a key failed, so that nothing later of it is received before
+   * that one is acknowledged (PIP-493, an open proposal). `best-effort`: where a broker can; elsewhere later messages pass.
+   * `required`: opening fails with NOT_SUPPORTED when the broker of one topic or partition cannot, and one that comes to such
+   * a broker later is suspended (K-50). @default 'best-effort' with the client's `experimentalOrderedNegativeAck`, else
+   * 'disabled'
+   */
+  readonly orderedNegativeAck?: OrderedNegativeAckMode | undefined;
+  /**
+   * Whether all messages are tracked from their arrival, so that `acquireForOrderedProcessing` can be asked before each is
+   * handled; about 400 bytes per message that is here (K-51). Needs the type 'key-shared' and an `orderedNegativeAck` other
+   * than 'disabled'. @default false
+   */
+  readonly orderedProcessingAdmission?: boolean | undefined;
 }
+
+/** With what only an owner can ask for that keeps later messages of a failed key from its handlers. */
+export type OwnerSubscribeOptions = WireSubscribeOptions & Pick<SubscriptionSpec, 'orderedNegativeAck'>;
+
+/** What of the client's options decides about a consumer's. */
+type ClientOptions = Pick<ResolvedWireOptions, 'random' | 'experimentalOrderedNegativeAck'>;
 
 export const DEFAULT_WIRE_SUBSCRIPTION = { type: 'shared', initialPosition: 'earliest', prefetch: 1_000 } as const;
 
@@ -128,19 +154,35 @@ export interface ResolvedSubscription extends Intervals {
 }
 
 /** With full topic names. @throws ConfigurationError with every problem; PulseworkError TOPIC_NAME_INVALID. */
-export function resolveSubscribeOptions(options: WireSubscribeOptions, random: () => number): ResolvedSubscription {
-  return resolve(options, random, { names: [], check: () => undefined });
+export function resolveSubscribeOptions(options: OwnerSubscribeOptions, random: () => number): ResolvedSubscription {
+  const check = (checker: OptionChecker): void => checkOrderedNegativeAck(options, checker);
+  const resolved = resolve(options, random, { names: ['orderedNegativeAck'], check });
+  return withOrder(resolved, options.orderedNegativeAck);
+}
+
+/** Without keys that are kept together there is no order of a key to keep (K-40). */
+function withOrder(resolved: ResolvedSubscription, mode: OrderedNegativeAckMode | undefined): ResolvedSubscription {
+  const orderedNegativeAck = resolved.spec.type === 'key-shared' ? mode : undefined;
+  return { ...resolved, spec: { ...resolved.spec, orderedNegativeAck } };
+}
+
+export interface ResolvedConsumer extends ResolvedSubscription {
+  readonly redelivery: RedeliveryOptions;
+  readonly hasAdmission: boolean;
 }
 
 /** The same for a consumer. @throws as above. */
-export function resolveConsumerOptions(
-  options: WireConsumerOptions,
-  random: () => number,
-): ResolvedSubscription & { readonly redelivery: RedeliveryOptions } {
-  const resolved = resolve(options, random, furtherOptions(options));
+export function resolveConsumerOptions(options: WireConsumerOptions, client: ClientOptions): ResolvedConsumer {
+  const check = (checker: OptionChecker): void => {
+    checkRedelivery(options, checker);
+    checkOrderedNegativeAck(options, checker);
+    checkAdmission(options, client, checker);
+  };
+  const names = [...REDELIVERY_OPTIONS, 'orderedNegativeAck', 'orderedProcessingAdmission'];
+  const resolved = withOrder(resolve(options, client.random, { names, check }), orderMode(options, client));
   const { negativeAckRedeliveryDelayMs, negativeAckBackoff, ackTimeoutMs, ackTimeoutBackoff } = options;
   const redelivery = { negativeAckRedeliveryDelayMs, negativeAckBackoff, ackTimeoutMs, ackTimeoutBackoff };
-  return { ...resolved, redelivery };
+  return { ...resolved, redelivery, hasAdmission: options.orderedProcessingAdmission === true };
 }
 
 function resolve(options: WireSubscribeOptions, random: () => number, own: FurtherOptions): ResolvedSubscription {
@@ -227,18 +269,34 @@ function withDefaults<T extends WireSubscribeOptions>(options: T, random: () => 
   };
 }
 
+function checkOrderedNegativeAck({ type, orderedNegativeAck }: OwnerSubscribeOptions, check: OptionChecker): void {
+  if (orderedNegativeAck !== 'required' || type === 'key-shared') return;
+  check.problem('"orderedNegativeAck" of "required" needs the type "key-shared"');
+}
+
+function orderMode({ orderedNegativeAck }: WireConsumerOptions, client: ClientOptions): OrderedNegativeAckMode {
+  return orderedNegativeAck ?? (client.experimentalOrderedNegativeAck ? 'best-effort' : 'disabled');
+}
+
+/** Where the order can never be kept, nothing could ever be admitted with it (K-52). */
+function checkAdmission(options: WireConsumerOptions, client: ClientOptions, check: OptionChecker): void {
+  check.boolean('orderedProcessingAdmission', options.orderedProcessingAdmission);
+  if (options.orderedProcessingAdmission !== true) return;
+  if (options.type !== 'key-shared') check.problem('"orderedProcessingAdmission" needs the type "key-shared"');
+  if (orderMode(options, client) !== 'disabled') return;
+  const remedy = client.experimentalOrderedNegativeAck ? '' : ': see "experimentalOrderedNegativeAck" of the client';
+  check.problem(`"orderedProcessingAdmission" needs an "orderedNegativeAck" that is not "disabled"${remedy}`);
+}
+
 type SubscriptionDefaults = Omit<SubscriptionSpec, 'topics' | 'pattern'>;
 
-function furtherOptions(options: RedeliveryOptions): FurtherOptions {
-  const check = (checker: OptionChecker): void => {
-    const { ackTimeoutMs } = options;
-    checker.durationMs('negativeAckRedeliveryDelayMs', options.negativeAckRedeliveryDelayMs);
-    checker.function('negativeAckBackoff', options.negativeAckBackoff);
-    if (ackTimeoutMs !== 0) checker.durationMs('ackTimeoutMs', ackTimeoutMs, { minMs: MIN_ACK_TIMEOUT_MS });
-    checker.function('ackTimeoutBackoff', options.ackTimeoutBackoff);
-    if (options.ackTimeoutBackoff !== undefined && (ackTimeoutMs ?? 0) === 0) {
-      checker.problem('"ackTimeoutBackoff" needs "ackTimeoutMs": it is added to it');
-    }
-  };
-  return { names: REDELIVERY_OPTIONS, check };
+function checkRedelivery(options: RedeliveryOptions, check: OptionChecker): void {
+  const { ackTimeoutMs } = options;
+  check.durationMs('negativeAckRedeliveryDelayMs', options.negativeAckRedeliveryDelayMs);
+  check.function('negativeAckBackoff', options.negativeAckBackoff);
+  if (ackTimeoutMs !== 0) check.durationMs('ackTimeoutMs', ackTimeoutMs, { minMs: MIN_ACK_TIMEOUT_MS });
+  check.function('ackTimeoutBackoff', options.ackTimeoutBackoff);
+  if (options.ackTimeoutBackoff !== undefined && (ackTimeoutMs ?? 0) === 0) {
+    check.problem('"ackTimeoutBackoff" needs "ackTimeoutMs": it is added to it');
+  }
 }

@@ -15,13 +15,15 @@ export interface ConsumerRedeliveryParts {
   readonly singly: boolean;
   /** For log lines. */
   readonly subject: string;
+  /** Told what was asked back because its delay or its time was over. */
+  readonly askedFor?: ((ids: readonly MessageId[]) => void) | undefined;
 }
 
 /**
  * What is negatively acknowledged: a received message. Without its redelivery count it waits the fixed delay; without
- * its connection it may be of an older one.
+ * its connection it may be of an older one; without its keys nothing is done for the order of its key.
  */
-export interface NackedArrival extends NackedMessage {
+export interface NackedArrival extends NackedMessage, Pick<ReceivedMessage, 'key' | 'orderingKey'> {
   readonly connection?: number | undefined;
 }
 
@@ -67,11 +69,17 @@ export class ConsumerRedelivery {
   /**
    * A message of an older connection is with the broker again, or came again, and while the topic has no connection the
    * broker sends all of it again: then nothing is to be asked for (N-29, N-32).
+   * @returns when it is asked for, epoch milliseconds; undefined where it is not.
    */
-  negativeAcknowledge(message: NackedArrival): void {
-    if (!this.#isHere(message)) return;
+  negativeAcknowledge(message: NackedArrival): number | undefined {
+    if (!this.#isHere(message)) return undefined;
     this.#timeouts?.remove(message.id);
-    this.#nacks.negativeAcknowledge(message);
+    return this.#nacks.negativeAcknowledge(message);
+  }
+
+  /** It will not be settled: its entry comes again, and nobody waits for it. */
+  discarded(id: MessageId): void {
+    this.#timeouts?.remove(id);
   }
 
   /** These are acknowledged: neither their delay nor their time limit goes on (N-27). */
@@ -88,7 +96,7 @@ export class ConsumerRedelivery {
     this.#timeouts?.removeThrough(id);
   }
 
-  /** These were asked back as whole entries: their siblings come again with them, and nothing waits for them any more. */
+  /** These were asked back, or went back, as whole entries: their siblings come again with them, and nothing waits for them any more. */
   askedBack(ids: readonly MessageId[]): void {
     if (!this.#parts.singly) return this.#clear();
     this.acknowledged(ids.map((id) => ({ ...id, batchIndex: -1 })));
@@ -112,6 +120,7 @@ export class ConsumerRedelivery {
   async #redeliver(ids: readonly MessageId[]): Promise<void> {
     await this.#parts.subscription.redeliver(ids);
     this.askedBack(ids);
+    this.#parts.askedFor?.(ids);
   }
 
   #isHere({ id, connection }: NackedArrival): boolean {

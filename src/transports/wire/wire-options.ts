@@ -38,6 +38,12 @@ export interface WireOptions {
   readonly maxPendingBytes?: number | undefined;
   /** Which of its advertised addresses a broker should name. @default the broker's own choice */
   readonly listenerName?: string | undefined;
+  /**
+   * Whether `ordered-negative-ack` is spoken with brokers that advertise it (PIP-493, an open proposal): which message of a
+   * key failed, so that nothing later of the key is sent meanwhile. No released broker has it, and its numbers in the protocol may
+   * still change. @default false
+   */
+  readonly experimentalOrderedNegativeAck?: boolean | undefined;
   /** Of lines of one kind it gets ten in 10 s, and then a count. What it throws is swallowed. @default none: nothing is written */
   readonly logger?: Logger | undefined;
   /** @default systemClock */
@@ -69,6 +75,7 @@ export interface ResolvedWireOptions {
   readonly reconnectMaxMs: number;
   readonly maxPendingBytes: number;
   readonly listenerName: string | undefined;
+  readonly experimentalOrderedNegativeAck: boolean;
   /** Lines that repeat without end are counted, see `LimitedLogger`. */
   readonly logger: LimitedLogger | undefined;
   readonly clock: Clock;
@@ -87,6 +94,7 @@ const KNOWN: readonly (keyof WireOptions)[] = [
   'reconnectMaxMs',
   'maxPendingBytes',
   'listenerName',
+  'experimentalOrderedNegativeAck',
   'logger',
   'clock',
   'random',
@@ -109,6 +117,7 @@ export function resolveWireOptions(options: WireOptions): ResolvedWireOptions {
   check.durationMs('reconnectMaxMs', options.reconnectMaxMs, { minMs: reconnectMinMs });
   check.positiveInteger('maxPendingBytes', options.maxPendingBytes);
   check.nonEmptyString('listenerName', options.listenerName);
+  check.boolean('experimentalOrderedNegativeAck', options.experimentalOrderedNegativeAck);
   check.methods('logger', options.logger, ['debug', 'info', 'warn', 'error'], 'e.g. consoleLogger()');
   check.methods('clock', options.clock, ['now', 'setTimer', 'nextTurn'], 'e.g. systemClock');
   check.function('random', options.random);
@@ -137,6 +146,7 @@ function resolved(options: WireOptions): Omit<ResolvedWireOptions, 'serviceUrl' 
     ),
     maxPendingBytes: options.maxPendingBytes ?? DEFAULT_WIRE_OPTIONS.maxPendingBytes,
     listenerName: options.listenerName,
+    experimentalOrderedNegativeAck: options.experimentalOrderedNegativeAck ?? false,
     logger: options.logger === undefined ? undefined : limitedLog(options.logger, options.clock ?? systemClock),
     clock: options.clock ?? systemClock,
     random: options.random ?? systemEnvironment.random,

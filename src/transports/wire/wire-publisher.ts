@@ -2,11 +2,11 @@
 // that wait for receipts.
 import { toError } from '../../core/errors.js';
 import type { EncodedMessage } from '../../core/message.js';
+import { publishProblem } from '../../core/message-checks.js';
 import type { MessageId } from '../../core/message-id.js';
 import { partitionOf } from '../../core/topic-name.js';
 import type { Publisher } from '../../ports/transport.js';
-import { MAX_CHUNKED_BYTES } from './chunk-encoder.js';
-import { messageProblem } from './message-checks.js';
+import { MAX_CHUNKED_BYTES } from '../../chunks/chunk.js';
 import { MessageRouting } from './message-routing.js';
 import { PartitionGrowth } from './partition-growth.js';
 import { PendingRoom, sizeOf } from './pending-message.js';
@@ -137,7 +137,7 @@ export class WirePublisher implements Publisher {
 
   #whatIsWrong(message: EncodedMessage, sequenceId: number): Error | undefined {
     if (this.#closed) return alreadyClosed(`publisher of "${this.topic}"`);
-    const problem = messageProblem(message, sequenceId);
+    const problem = publishProblem(message, sequenceId);
     if (problem !== undefined) return problem;
     const { payload } = message;
     const isCut = this.#parts.options.maxChunkBytes !== undefined;

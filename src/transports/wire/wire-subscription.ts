@@ -14,6 +14,7 @@ import type { SeekTarget } from '../../core/topic-parts.js';
 import { groupedByPart, notOfSubscription, partOf, seeksMessage } from '../../core/topic-parts.js';
 import { alreadyClosed } from './server-errors.js';
 import type { ConsumerSpec } from './subscribe-command.js';
+import { SuspensionLog } from './ordered-negative-ack.js';
 import { TopicConsumer } from './topic-consumer.js';
 import type { ConsumerOwner } from './topic-consumer.js';
 import { TopicConsumers } from './topic-consumers.js';
@@ -32,6 +33,14 @@ export interface WireSubscriptionParts {
   readonly paused?: boolean | undefined;
 }
 
+/** Follows the messages on their way through a subscription. */
+export interface MessageWatch {
+  /** An entry came: these are left of it, and none of them has been handed on. */
+  arrived(messages: readonly ReceivedMessage[]): void;
+  /** These went out of the queue without being handed on: they come again, here or elsewhere. */
+  dropped(messages: readonly ReceivedMessage[]): void;
+}
+
 export class WireSubscription implements Subscription {
   readonly #spec: ConsumerSpec;
   readonly #parts: WireSubscriptionParts;
@@ -39,17 +48,22 @@ export class WireSubscription implements Subscription {
   /** By full topic name, partitions one by one. */
   readonly #consumers: TopicConsumers;
   readonly #listener = new StateListener<SubscriptionState>();
+  readonly #suspensions: SuspensionLog;
+  #watch: MessageWatch | undefined;
   #paused: boolean;
+  #isOpen = false;
   #closed = false;
 
   private constructor(context: WireContext, spec: ConsumerSpec, parts: WireSubscriptionParts) {
     this.#spec = spec;
     this.#parts = parts;
     this.#paused = parts.paused === true;
+    this.#suspensions = new SuspensionLog(context.options.logger, context.options.clock);
     const owner: ConsumerOwner = {
       arrived: (_consumer, messages) => this.#arrived(messages),
       dropQueued: (consumer, drop) => this.#dropQueued(consumer, drop),
-      stateChanged: ({ state }) => this.#listener.tell(state),
+      stateChanged: ({ state }) => this.#stateChanged(state),
+      isOpen: () => this.#isOpen,
     };
     // What a new partition holds already came after those that are read: from its start, whatever the first position was.
     const grown: ConsumerSpec = { ...spec, initialPosition: 'earliest' };
@@ -77,13 +91,12 @@ export class WireSubscription implements Subscription {
 
   async #open(): Promise<void> {
     let latest: readonly string[] | undefined;
-    let isOpen = false;
     const topics = await this.#parts.source.open((changed) => {
-      if (isOpen) this.#consumers.follow(changed);
+      if (this.#isOpen) this.#consumers.follow(changed);
       else latest = changed;
     });
     await this.#consumers.open(topics);
-    isOpen = true;
+    this.#isOpen = true;
     this.#grantAll();
     if (latest !== undefined) this.#consumers.follow(latest);
   }
@@ -143,6 +156,14 @@ export class WireSubscription implements Subscription {
     // All or none: what was asked for before the topic that fails would be asked for, and counted, twice.
     for (const consumer of byConsumer.keys()) consumer.checkSettles();
     for (const [consumer, own] of byConsumer) consumer.redeliver(own);
+  }
+
+  negativeAcknowledgeOrdered(nacked: readonly MessageId[], returned: readonly MessageId[]): void {
+    const failed = this.#byConsumerIfRead(nacked);
+    const back = this.#byConsumerIfRead(returned);
+    for (const consumer of new Set([...failed.keys(), ...back.keys()])) {
+      consumer.negativeAcknowledgeOrdered(failed.get(consumer) ?? [], back.get(consumer) ?? []);
+    }
   }
 
   /** @throws PulseworkError MESSAGE_ID_INVALID when one of `ids` cannot be acknowledged here; TransportError ALREADY_CLOSED. */
@@ -221,6 +242,16 @@ export class WireSubscription implements Subscription {
     this.#listener.listen(report, this.states());
   }
 
+  /** In the turn in which it was opened: before any message. */
+  watchMessages(watch: MessageWatch): void {
+    this.#watch = watch;
+  }
+
+  /** What of the messages that wait to be received `wanted` picks, in order. */
+  queued(wanted: (message: ReceivedMessage) => boolean): readonly ReceivedMessage[] {
+    return this.#queue.pick(wanted);
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -228,6 +259,7 @@ export class WireSubscription implements Subscription {
     this.#queue.answer(undefined);
     this.#parts.forget(this);
     this.#parts.source.close();
+    this.#suspensions.close();
     await this.#consumers.close();
   }
 
@@ -249,6 +281,7 @@ export class WireSubscription implements Subscription {
   }
 
   #arrived(messages: readonly ReceivedMessage[]): void {
+    this.#watch?.arrived(messages);
     for (const message of messages) this.#queue.push(message);
     if (!this.#queue.hasWaiter) return;
     const first = this.#queue.take();
@@ -264,7 +297,14 @@ export class WireSubscription implements Subscription {
   }
 
   #dropQueued({ topic }: TopicConsumer, drop: (message: ReceivedMessage) => boolean): number {
-    return this.#queue.remove((message) => message.id.topic === topic && drop(message)).length;
+    const dropped = this.#queue.remove((message) => message.id.topic === topic && drop(message));
+    if (dropped.length > 0) this.#watch?.dropped(dropped);
+    return dropped.length;
+  }
+
+  #stateChanged(state: SubscriptionState): void {
+    if (state.state === 'suspended') this.#suspensions.suspended(this.#spec.subscription, state.topic);
+    this.#listener.tell(state);
   }
 
   #left(consumer: TopicConsumer): void {
@@ -303,6 +343,12 @@ export class WireSubscription implements Subscription {
     const byConsumer = groupedByPart(ids, (id) => this.#consumerOf(id));
     this.#checkOpen();
     return byConsumer;
+  }
+
+  /** The same without messages of topics that have left. */
+  #byConsumerIfRead(ids: readonly MessageId[]): Map<TopicConsumer, MessageId[]> {
+    checkMessageIdList(ids);
+    return this.#byConsumer(ids.filter((id) => this.readsTopicOf(id)));
   }
 
   #consumerOf(id: MessageId): TopicConsumer {

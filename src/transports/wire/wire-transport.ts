@@ -23,11 +23,14 @@ export function wire(options: WireOptions): WireTransport {
 
 export class WireTransport implements Transport {
   readonly name = 'wire';
-  readonly capabilities = CAPABILITIES;
+  readonly capabilities: ReadonlySet<Capability>;
   readonly client: WireClient;
 
   constructor(client: WireClient) {
     this.client = client;
+    this.capabilities = client.speaksOrderedNegativeAck
+      ? new Set<Capability>([...CAPABILITIES, 'ordered-negative-ack'])
+      : CAPABILITIES;
   }
 
   get maxMessageBytes(): number {

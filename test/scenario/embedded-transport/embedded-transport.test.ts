@@ -296,6 +296,7 @@ describe('embedded()', () => {
       'cumulative-ack',
       'delayed-delivery',
       'flow-pause',
+      'ordered-negative-ack',
       'pattern-subscriptions',
       'redelivery-count',
     ]);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../src/core/errors.js';
 import type { EmbeddedPublisher, EmbeddedPublisherOptions } from '../../../src/embedded.js';
 import { settlePromises } from '../../../src/testing/fake-clock.js';
-import { TOPIC, TestTransport } from './transport-kit.js';
+import { NEVER, TOPIC, TestTransport } from './transport-kit.js';
 
 const busy = { code: 'PRODUCER_BUSY', retriable: true };
 const fenced = { code: 'PRODUCER_FENCED', retriable: false };
@@ -49,14 +49,27 @@ describe('a publisher of the embedded transport', () => {
     await expect(open(test, wrong)).rejects.toThrow(/acessMode.*"accessMode"[^]*producerName[^]*accessMode/);
   });
 
-  it.each([1, 2])('refuses for good what is no message, with %s partitions', async (partitions) => {
+  it.each([1, 2])('refuses what is no message, with %s partitions', async (partitions) => {
     const test = new TestTransport();
     test.broker.createPartitionedTopic('orders', partitions);
     const publisher = await open(test);
     for (const wrong of [null, { payload: null, properties: {}, key: 5 }]) {
       const refused = publisher.publish(wrong as never, publisher.nextSequenceId());
-      await expect(refused).rejects.toMatchObject({ code: 'PUBLISH_REFUSED', retriable: false });
+      await expect(refused).rejects.toMatchObject({ code: 'CONFIGURATION_INVALID' });
     }
+  });
+
+  it('stores a message as it was at the call, also when it waits for its producer to come again', async () => {
+    const test = new TestTransport();
+    const publisher = await open(test);
+    test.broker.deleteTopic(TOPIC, { force: true });
+    const payload = Buffer.from('before');
+    const publishing = publisher.publish({ payload, properties: {} }, 0);
+    payload.write('after!');
+    await publishing;
+    const subscription = await test.subscribe();
+    const received = await subscription.receive(NEVER);
+    expect(Buffer.from(received?.payload ?? []).toString()).toBe('before');
   });
 
   it('goes on after an unload and a restart', async () => {

@@ -150,6 +150,24 @@ const perMessage: Readonly<Record<string, ScaleOperation['run']>> = {
     await settlePromises();
     return steps() / leaving.ids.length;
   },
+  async 'Key_Shared: fail the first of each key, return the rest, ask back, acknowledge'(messages, steps) {
+    const world = new ScaleWorld({ keySharedMaxRetryingPositions: messages });
+    const keys = messages / 10;
+    await world.publish(messages, (i) => ({ key: `key-${i % keys}` }));
+    const client = await world.connect('key-shared');
+    const ids = client.takeIds();
+    const firsts = ids.slice(0, keys);
+    steps();
+    client.handle.negativeAcknowledgeOrdered(firsts, ids.slice(keys));
+    await settlePromises();
+    if (client.ids.length > 0) throw new Error('one came before its key was free');
+    client.handle.redeliver(firsts);
+    await settlePromises();
+    // In turns: keys that share a hash wait for each other.
+    for (let got = client.takeIds(); got.length > 0; got = client.takeIds()) await world.acknowledge(client, got);
+    world.checkBacklog(0);
+    return steps() / messages;
+  },
   async 'delay, release, dispatch'(messages, steps) {
     const world = new ScaleWorld();
     const client = await world.connect('shared');
@@ -200,6 +218,21 @@ const perCall: Readonly<Record<string, ScaleOperation['run']>> = {
     const [world] = await heldByKey(messages);
     steps();
     await world.connect('key-shared', 'one more');
+    return steps();
+  },
+  async 'Key_Shared: the first of a key fails again, with everything waiting behind it'(messages, steps) {
+    const world = new ScaleWorld();
+    await world.publish(messages, () => ({ key: 'key' }));
+    const client = await world.connect('key-shared');
+    const [first, ...rest] = client.takeIds();
+    client.handle.negativeAcknowledgeOrdered([first!], rest);
+    await settlePromises();
+    steps();
+    client.handle.redeliver([first!]);
+    await settlePromises();
+    client.handle.negativeAcknowledgeOrdered([first!], []);
+    await settlePromises();
+    if (client.ids.length !== 1) throw new Error(`${client.ids.length} came again`);
     return steps();
   },
   async 'seek to a message'(messages, steps) {

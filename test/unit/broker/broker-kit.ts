@@ -64,6 +64,13 @@ export class TestClient implements ConsumerSink {
     await settlePromises();
   }
 
+  /** Says that these failed, and gives others back behind them (PIP-493). */
+  async fail(nacked: readonly string[], returned: readonly string[] = []): Promise<void> {
+    const ids = (texts: readonly string[]): MessageId[] => texts.map((text) => this.id(text));
+    this.handle.negativeAcknowledgeOrdered(ids(nacked), ids(returned));
+    await settlePromises();
+  }
+
   async flow(permits: number): Promise<void> {
     this.handle.flow(permits);
     await settlePromises();

@@ -94,6 +94,30 @@ describe('S-44: deduplication', () => {
     expect(open(test).lastSequenceId).toBe(-1);
   });
 
+  it('forgets a name 6 hours after a newer producer shut it out', async () => {
+    const test = deduplicating();
+    await publish(open(test), 4);
+    const newer = test.broker.producer({ topic: TOPIC, producerName: 'newer', accessMode: 'exclusive-with-fencing' });
+    newer.close();
+    expect(open(test).lastSequenceId).toBe(4);
+    test.broker.producer({ topic: TOPIC, producerName: 'newer', accessMode: 'exclusive-with-fencing' }).close();
+    await test.clock.advanceBy(hours(6));
+    expect(open(test).lastSequenceId).toBe(-1);
+  });
+
+  it('forgets a name that publishes without a connection 6 hours after its last message', async () => {
+    const test = deduplicating();
+    const once = async (): Promise<string> =>
+      place(await test.broker.publish('t', message('x'), { producerName: 'n', sequenceId: 4 }));
+    expect(await once()).not.toBe(NOWHERE);
+    await test.clock.advanceBy(hours(6) - 1);
+    expect(await once()).toBe(NOWHERE);
+    await test.clock.advanceBy(hours(6) - 1);
+    expect(await once()).toBe(NOWHERE);
+    await test.clock.advanceBy(hours(6));
+    expect(await once()).not.toBe(NOWHERE);
+  });
+
   it('takes what is published without a producer, each once', async () => {
     const test = deduplicating();
     await test.publish('1', '2');

@@ -243,7 +243,7 @@ describe('an injection', () => {
           'inject: unknown option "slowAck", known options are seed, topics, subscriptions, drop, delay, duplicate, disconnect, failPublish, slowAcknowledge',
           'inject: "seed" must be a whole number, got 0.5',
           'inject: "topics" must be a list of at least one name, got an array of 0',
-          'inject: "drop.silentMs" must be milliseconds, or [least, most] of them',
+          'inject: "drop.silentMs" must be whole milliseconds, or [least, most] of them',
           'inject: "delay.probability" must be a number from 0 to 1, got 2',
           'inject: unknown option "duplicate.after", did you mean "afterMs"?',
           'inject: "duplicate.times" must be a positive integer, got 0',
@@ -251,6 +251,7 @@ describe('an injection', () => {
         ],
       }),
     );
+    expect(() => broker.inject({ delay: { ms: [0.2, 0.8] } })).toThrow('"delay.ms" must be whole milliseconds');
     expect(() => broker.inject({})).toThrow(/nothing is to go wrong: give one of drop, /);
     expect(() => broker.inject(undefined as never)).toThrow(/"options" must be an object/);
   });

@@ -15,6 +15,8 @@ describe('K-02: the key hash is Murmur3 with seed 0, cut to 31 bits', () => {
     ['key02', 751761803],
     ['', 0],
     ['A', 1423767502],
+    ['B', 1285974666],
+    ['C', 1780285067],
     ['order-42', 1259446670],
     ['привет', 993413998],
     ['abc', 870159354],
@@ -46,6 +48,8 @@ describe('K-04: slots of the consistent hash ring', () => {
     ['key2', 44326],
     ['key-107', 52221],
     ['key-411', 52221],
+    ['key-12', 25709],
+    ['key-540', 25709],
   ])('of %j', (key, slot) => {
     expect(slotOf(murmur3(key))).toBe(slot);
   });

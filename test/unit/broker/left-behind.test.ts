@@ -1,8 +1,45 @@
 // What clients leave behind when they go, and what one that misbehaves does to the others.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { hours } from '../../../src/core/options.js';
 import { settlePromises } from '../../../src/testing/fake-clock.js';
 import { TestBroker, message } from './broker-kit.js';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+function heapBytes(): number {
+  collect();
+  return process.memoryUsage().heapUsed;
+}
+
+describe('names', () => {
+  const MANY = 20_000;
+  const nameOf = (index: number): string => `${'x'.repeat(500)}-${index}`;
+
+  it('that were only asked about leave nothing', () => {
+    const { broker } = new TestBroker();
+    const before = heapBytes();
+    for (let index = 0; index < MANY; index++) broker.hasTopic(nameOf(index));
+    expect(heapBytes() - before).toBeLessThan(5_000_000);
+    // Until here it is in use, and so is whatever it keeps.
+    expect(broker.topics()).toEqual([]);
+  });
+
+  it('of topics that were published to and deleted leave nothing', async () => {
+    const { broker } = new TestBroker();
+    const before = heapBytes();
+    for (let index = 0; index < MANY / 10; index++) {
+      const name = nameOf(index).repeat(10);
+      await broker.publish(name, message('x'));
+      broker.deleteTopic(name);
+    }
+    expect(heapBytes() - before).toBeLessThan(5_000_000);
+    // Until here it is in use, and so is whatever it keeps.
+    expect(broker.topics()).toEqual([]);
+  });
+});
 
 describe('faults', () => {
   const late = { ms: hours(5) };

@@ -80,12 +80,24 @@ describe('a heap', () => {
 });
 
 describe('what waits on Key_Shared', () => {
-  it('is what a plain list would give, whoever may take the slots', () => {
-    const kinds = ['add', 'add', 'add', 'next', 'delete', 'assign', 'reassign', 'deleteRange'] as const;
+  it('is what a plain list would give, whoever may take the slots, and up to where', () => {
+    const kinds = [
+      'add',
+      'add',
+      'add',
+      'next',
+      'nextRetrying',
+      'delete',
+      'assign',
+      'reassign',
+      'deleteRange',
+      'allow',
+    ] as const;
     const step = fc.record({ kind: fc.constantFrom(...kinds), at: fc.nat(60), pick: fc.nat(2) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-        const replay = new KeyReplay<string>();
+        const lasts: (number | undefined)[] = [];
+        const replay = new KeyReplay<string>((slot) => lasts[slot]);
         const waiting = new Set<number>();
         const takers: (string | undefined)[] = ['a', 'b', 'a', undefined, 'b'];
         const takerOf = (slot: number): string | undefined => takers[slot];
@@ -109,11 +121,17 @@ describe('what waits on Key_Shared', () => {
             if (kind === 'assign') replay.assign(slot, takerOf(slot));
             else replay.reassign(takerOf);
           }
-          if (kind === 'next') {
+          if (kind === 'allow') {
+            lasts[slot] = [undefined, at, at + 20][pick];
+            replay.allowedChanged(slot);
+          }
+          if (kind === 'next' || kind === 'nextRetrying') {
             const taker = pick === 0 ? 'a' : 'b';
+            const retryingOnly = kind === 'nextRetrying';
+            const lastOf = (position: number): number => lasts[slotOf(position)] ?? (retryingOnly ? -1 : Infinity);
             const own = [...waiting].filter((position) => takerOf(slotOf(position)) === taker);
-            const first = own.length === 0 ? undefined : Math.min(...own);
-            expect(replay.next(taker)).toBe(first);
+            const first = own.toSorted((a, b) => a - b).find((position) => position <= lastOf(position));
+            expect(replay.next(taker, retryingOnly)).toBe(first);
             if (first !== undefined) waiting.delete(first);
           }
           expect(replay.size).toBe(waiting.size);

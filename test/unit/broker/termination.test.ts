@@ -28,6 +28,18 @@ describe('G-13: a topic that is terminated', () => {
     expect([first, test.broker.terminate('t')]).toEqual([new Map([[TOPIC, last]]), first]);
   });
 
+  it('whose last messages the store refused gives the last one that is there', async () => {
+    const appends: { readonly resolve: () => void; readonly reject: (error: Error) => void }[] = [];
+    const append = (): Promise<void> => new Promise((resolve, reject) => appends.push({ resolve, reject }));
+    const test = new TestBroker({ store: { append, acknowledge: () => undefined } });
+    const publishing = [message('1'), message('2'), message('3')].map((sent) => test.broker.publish('t', sent));
+    appends[0]?.resolve();
+    for (const { reject } of appends.slice(1)) reject(new Error('disk full'));
+    const [stored] = await Promise.allSettled(publishing);
+    expect(test.broker.terminate('t').get(TOPIC)).toEqual((stored as { readonly value?: unknown }).value);
+    expect(stored).toMatchObject({ status: 'fulfilled', value: { entryId: 0 } });
+  });
+
   it('without messages has no last id', () => {
     const test = new TestBroker();
     test.broker.createSubscription('t', 's');

@@ -208,9 +208,12 @@ describe('what is published', () => {
     [{ payload: null, properties: {}, orderingKey: 'x' }, 'orderingKey'],
     [{ payload: null, properties: {}, deliverAtMs: Number.NaN }, 'deliverAtMs'],
     [null, 'an object'],
-  ])('is refused for good when it is no message: %j', async (wrong, named) => {
+  ])('is refused when it is no message: %j', async (wrong, named) => {
     const publish = new TestBroker().broker.publish('t', wrong as never);
-    await expect(publish).rejects.toMatchObject({ code: 'PUBLISH_REFUSED', message: expect.stringContaining(named) });
+    await expect(publish).rejects.toMatchObject({
+      code: 'CONFIGURATION_INVALID',
+      message: expect.stringContaining(named),
+    });
   });
 
   it('keeps no tie to the caller: bytes and properties are copied', async () => {

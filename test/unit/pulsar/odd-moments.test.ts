@@ -167,6 +167,47 @@ it('what did not come again over a whole connection is not asked for: another co
   expect(consumer.nacked).toEqual([]);
 });
 
+it('an acknowledgement that the client refuses settles nothing: it can be repeated, or the message asked back', async () => {
+  const { consumer, clock, subscription } = await subscribed();
+  const ids: Parameters<typeof subscription.redeliver>[0][number][] = [];
+  for (const entry of [1, 2]) {
+    const taking = subscription.receive(forever);
+    await turn();
+    await consumer.deliver(entry, String(entry));
+    ids.push((await taking)!.id);
+  }
+  const takes = consumer.acknowledgeId.bind(consumer);
+  consumer.acknowledgeId = () => Promise.reject(new Error('Failed to acknowledge: Disconnected'));
+  await expect(subscription.acknowledge(ids)).rejects.toThrow('acknowledging on');
+  consumer.acknowledgeId = takes;
+  await subscription.acknowledge([ids[0]!]);
+  const asked = subscription.redeliver(ids);
+  await clock.advanceBy(0);
+  await asked;
+  expect([consumer.acknowledged, consumer.nacked]).toEqual([['(1,1,-1,-1)'], ['(1,2,-1,-1)']]);
+});
+
+it('a copy that comes while its message is being acknowledged is not taken for settled', async () => {
+  const { consumer, clock, subscription } = await subscribed();
+  const taking = subscription.receive(forever);
+  await turn();
+  await consumer.deliver(1, 'a');
+  const { id } = (await taking)!;
+  let taken: () => void = () => undefined;
+  consumer.acknowledgeId = () => new Promise((resolve) => (taken = () => resolve(null)));
+  const acknowledging = subscription.acknowledge([id]);
+  const again = subscription.receive(forever);
+  await turn();
+  await consumer.deliver(1, 'a');
+  await again;
+  taken();
+  await acknowledging;
+  const asked = subscription.redeliver([id]);
+  await clock.advanceBy(0);
+  await asked;
+  expect(consumer.nacked).toEqual(['(1,1,-1,-1)']);
+});
+
 it('what comes while a seek is under way belongs to the connection after it: the broker sends it once', async () => {
   const { consumer, subscription, states, take } = await subscribed();
   const taking = take();

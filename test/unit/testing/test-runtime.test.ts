@@ -20,7 +20,7 @@ import {
   topic,
 } from '../../../src/index.js';
 import type { TestRuntime } from '../../../src/testing.js';
-import { testRuntime } from '../../../src/testing.js';
+import { memoryAttemptStore, testRuntime } from '../../../src/testing.js';
 
 const orders = topic('orders', { payload: z.object({ id: z.string() }) });
 const receipts = topic('receipts');
@@ -127,6 +127,10 @@ describe('publish, settled and advanceBy', () => {
     await using kit = await testRuntime([billing(() => success()), notes]);
 
     await expect(kit.publish(orders, { id: 5 } as never)).rejects.toMatchObject({ code: 'PUBLISH_REFUSED' });
+    await expect(kit.publish(orders, { id: 'A-1' }, null as never)).rejects.toMatchObject({
+      code: 'PUBLISH_REFUSED',
+      message: expect.stringContaining('"options" must be an object, got null') as string,
+    });
     await kit.publish('orders', { id: 5 });
     await kit.publish('persistent://public/default/notes', 'hello');
     await kit.settled();
@@ -289,6 +293,32 @@ describe('testRuntime', () => {
     await expect(testRuntime({ handlers, partitions: { orders: 0 } })).rejects.toThrow(
       /"partitions.orders" must be a positive integer, got 0/,
     );
+    await expect(
+      testRuntime({ handlers, transport, plugin: [], partitions: { orders: 0, oders: 2 } } as never),
+    ).rejects.toMatchObject({
+      problems: [
+        expect.stringContaining('unknown option "plugin"') as string,
+        expect.stringContaining('"transport" is the kit') as string,
+        'testRuntime: "partitions.orders" must be a positive integer, got 0',
+        expect.stringMatching(
+          /"partitions.oders": no handler takes from persistent:.*oders, .* listen to .*orders$/,
+        ) as string,
+      ],
+    });
+    const names = { orders: 2, 'public/default/orders': 2, 'orders-partition-1': 1, 'a/b': 1 };
+    await expect(testRuntime({ handlers, partitions: names })).rejects.toMatchObject({
+      problems: [
+        expect.stringMatching(/"partitions.public.default.orders": topic .* is there twice/) as string,
+        expect.stringMatching(/"partitions.orders-partition-1": no handler takes from/) as string,
+        expect.stringMatching(/"partitions.a.b": topic name "a.b" is not valid/) as string,
+      ],
+    });
+    await expect(testRuntime({ handlers, drainDeadlineMs: -1, partitions: 5 } as never)).rejects.toMatchObject({
+      problems: [
+        expect.stringContaining('"drainDeadlineMs"') as string,
+        expect.stringContaining('"partitions" must be an object') as string,
+      ],
+    });
     await expect(testRuntime(undefined as never)).rejects.toThrow(
       /takes a list of handlers, or options with one, got undefined/,
     );
@@ -316,6 +346,24 @@ describe('testRuntime', () => {
 
     expect(first.length).toBeGreaterThan(1_000);
     expect(await run()).toBe(first);
+  });
+
+  it('partitions what handlers say that they publish to', async () => {
+    const handlers = [billing(() => success(receipts.message({ n: 1 })), { publishes: [receipts] })];
+    await using kit = await testRuntime({ handlers, partitions: { receipts: 3 } });
+    await kit.publish(orders, { id: 'A-1' });
+    await kit.settled();
+
+    expect([kit.broker.partitionCount('receipts'), kit.published(receipts).length]).toEqual([3, 1]);
+  });
+
+  it('closes although a store never does, however long a call may take', async () => {
+    const attemptStore = memoryAttemptStore();
+    attemptStore.close = () => new Promise(() => undefined);
+    const kit = await testRuntime({ handlers: [billing(() => success())], attemptStore, callTimeoutMs: hours(24) });
+    await kit.close();
+
+    expect(kit.runtime.state).toBe('closed');
   });
 
   it('closes although handlers never end, twice too, and in the middle of a drain', async () => {

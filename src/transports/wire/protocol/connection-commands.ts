@@ -8,6 +8,8 @@ const FEATURE_FLAGS = messageType('FeatureFlags', {
   supportsPartialProducer: optional(3, bool),
   supportsTopicWatchers: optional(4, bool),
   supportsGetPartitionedMetadataWithoutAutoCreation: optional(5, bool),
+  /** Of an open proposal (PIP-493): no released broker has it. */
+  supportsKeyOrderedNegativeAck: optional(10, bool),
 });
 
 const AUTH_DATA = messageType('AuthData', { authMethodName: optional(1, string), authData: optional(2, bytes) });

@@ -174,6 +174,18 @@ const CONSUMER_COMMANDS = {
       consumerEpoch: optional(3, long),
     }),
   },
+  /**
+   * Of an open proposal (PIP-493), K-21: only for a broker that says it has it, others (4.0.7) end the connection. What is
+   * returned comes again uncounted; no entry is in both lists. There is no answer.
+   */
+  NEGATIVE_ACK: {
+    number: 82,
+    body: messageType('NEGATIVE_ACK', {
+      consumerId: required(1, long),
+      negativeAcked: repeated(2, MESSAGE_ID_DATA),
+      returned: repeated(3, MESSAGE_ID_DATA),
+    }),
+  },
   CONSUMER_STATS: {
     number: 25,
     body: messageType('CONSUMER_STATS', { requestId: required(1, long), consumerId: required(4, long) }),

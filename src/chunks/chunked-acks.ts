@@ -1,9 +1,8 @@
 // Which entries each message has that was joined from chunks: to acknowledge it, or to ask for it again, is to name all of
 // them. Kept until the broker has answered the acknowledgement: repeating a lost one must say the same again.
-import { EntryMap } from '../../core/entry-map.js';
+import { EntryMap } from '../core/entry-map.js';
 import { comparePositions, samePosition } from './entry-order.js';
-import type { EntryPosition, MessageId } from '../../core/message-id.js';
-import type { MessageIdData } from './protocol/message-metadata.js';
+import type { EntryPosition, MessageId } from '../core/message-id.js';
 
 /** Of earlier registrations, and of messages that are acknowledged: the newest so many. */
 const MAX_REMEMBERED = 1_000;
@@ -31,9 +30,9 @@ export class ChunkedMessage {
   }
 
   /** What acknowledges it. */
-  idData(): readonly MessageIdData[] {
+  entriesToAcknowledge(): readonly EntryPosition[] {
     this.isSent = true;
-    return this.entries.map(({ ledgerId, entryId }) => ({ ledgerId, entryId }));
+    return this.entries;
   }
 }
 
@@ -84,9 +83,15 @@ export class ChunkedAcks {
     for (const message of this.#here.values()) if (comparePositions(message.last, id) <= 0) this.confirmed(message);
   }
 
-  /** It goes back to the broker, and comes again as a whole. */
-  gaveBack(message: ChunkedMessage): void {
-    this.#forget(message);
+  /** These messages go back to the broker, and come again as a whole. @returns their entries, each once. */
+  gaveBack(ids: readonly MessageId[]): readonly EntryPosition[] {
+    const entries = new Map<string, EntryPosition>();
+    for (const id of ids) {
+      const chunked = this.get(id);
+      if (chunked !== undefined) this.#forget(chunked);
+      for (const entry of chunked?.entries ?? [id]) entries.set(`${entry.ledgerId}:${entry.entryId}`, entry);
+    }
+    return [...entries.values()];
   }
 
   /** Everything comes again; what is handled still may be acknowledged all the same. */

@@ -1,7 +1,7 @@
 // Joins chunks to messages, within limits: what is incomplete costs memory, and may stay incomplete for ever when its
 // producer died. What is given up is not acknowledged: it stays at the broker, told, and comes again.
-import type { EntryPosition } from '../../core/message-id.js';
-import type { Clock, Timer } from '../../ports/clock.js';
+import type { EntryPosition } from '../core/message-id.js';
+import type { Clock, Timer } from '../ports/clock.js';
 import type { Chunk, ChunkLimits } from './chunk.js';
 import type { ChunkedAcks } from './chunked-acks.js';
 import { comparePositions, samePosition } from './entry-order.js';
@@ -51,7 +51,7 @@ export class ChunkJoiner {
   }
 
   /** @param payload a view: what is kept of it is copied. */
-  add(entry: EntryPosition, chunk: Chunk, payload: Buffer): ChunkVerdict {
+  add(entry: EntryPosition, chunk: Chunk, payload: Uint8Array): ChunkVerdict {
     const known = this.#incomplete.get(chunk.key);
     const elsewhere = known === undefined && chunk.index > 0 ? this.#lateChunk(entry, chunk) : undefined;
     if (elsewhere !== undefined) return elsewhere;

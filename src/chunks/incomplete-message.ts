@@ -1,6 +1,6 @@
 // A message of which some chunks have come. They are kept by their number: what is missing may come later, and what came
 // twice is kept once.
-import type { EntryPosition } from '../../core/message-id.js';
+import type { EntryPosition } from '../core/message-id.js';
 import type { Chunk } from './chunk.js';
 import { comparePositions, samePosition } from './entry-order.js';
 
@@ -46,7 +46,7 @@ export class IncompleteMessage {
   }
 
   /** @param payload a view: what is kept of it is copied. @returns false when it is more than its message says to be. */
-  add(entry: EntryPosition, chunk: Chunk, payload: Buffer): boolean {
+  add(entry: EntryPosition, chunk: Chunk, payload: Uint8Array): boolean {
     if (this.#entries.some((known) => samePosition(known, entry))) return true;
     this.#entries.push(entry);
     const first = this.#parts.get(0)?.entry;

@@ -1,16 +1,24 @@
-// What is wrong with a message that is to be published: all of it at once, before it is counted or written. The compiler
-// says the same; this is for callers without one, whose mistake must not stop the publishers of a whole client.
-import { ConfigurationError, describeValue } from '../../core/errors.js';
-import { areProperties, propertyProblems } from '../../core/properties.js';
-import { sequenceIdProblem } from '../../core/sequence-id.js';
+// What is wrong with a message that is to be published: all of it at once, before it is counted, copied or written. The
+// compiler says the same; this is for callers without one, whose mistake must not stop the publishers of a whole client.
+import { ConfigurationError, describeValue } from './errors.js';
+import { areProperties, propertyProblems } from './properties.js';
+import { sequenceIdProblem } from './sequence-id.js';
 
-/** Undefined when there is nothing wrong. Quick for the usual message: it is asked for each one. */
-export function messageProblem(message: unknown, sequenceId: unknown): ConfigurationError | undefined {
+/**
+ * What every publisher refuses; undefined when there is nothing wrong. Quick for the usual message: it is asked for each
+ * one.
+ */
+export function publishProblem(message: unknown, sequenceId: unknown): ConfigurationError | undefined {
   const wrongId = sequenceIdProblem(sequenceId);
   if (wrongId === undefined && isMessage(message)) return undefined;
-  const problems = typeof message === 'object' && message !== null ? fieldProblems(message) : [noObject(message)];
+  const problems = problemsOf(message);
   if (wrongId !== undefined) problems.push(wrongId);
   return new ConfigurationError(problems);
+}
+
+/** The same of what has no sequence id, or is one of a batch. */
+export function messageProblem(message: unknown): ConfigurationError | undefined {
+  return isMessage(message) ? undefined : new ConfigurationError(problemsOf(message));
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -29,6 +37,11 @@ function isMessage(message: unknown): boolean {
   );
 }
 
+function problemsOf(message: unknown): string[] {
+  if (typeof message === 'object' && message !== null) return fieldProblems(message);
+  return [`a message must be an object with "payload" and "properties", got ${kindOf(message)}`];
+}
+
 function fieldProblems(message: object): string[] {
   const { payload, key, orderingKey, properties, eventTimeMs, deliverAtMs } = message as Fields;
   const problems: string[] = [];
@@ -45,10 +58,6 @@ function fieldProblems(message: object): string[] {
     if (!isTime(value)) problems.push(`"${name}" must be a number of milliseconds, got ${describeValue(value)}`);
   }
   return problems;
-}
-
-function noObject(message: unknown): string {
-  return `a message must be an object with "payload" and "properties", got ${kindOf(message)}`;
 }
 
 function isBytes(value: unknown): boolean {
