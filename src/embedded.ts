@@ -3,6 +3,7 @@ export { EmbeddedBroker } from './broker/embedded-broker.js';
 export type { EmbeddedBrokerOptions } from './broker/embedded-broker.js';
 export type { AccessMode } from './core/access-mode.js';
 export type { ConsumerRequest, ForceOption, ProducerRequest } from './broker/broker-requests.js';
+export type { ChunkOrigin } from './broker/entry.js';
 export type { ProducerHandle } from './broker/producer-handle.js';
 export type { TopicsChanged } from './broker/topic-registry.js';
 export type { BrokerOptions } from './broker/broker-options.js';

@@ -29,6 +29,8 @@ export { deadLetterTopicName, fullTopicName, retryTopicName } from './core/topic
 
 // handlers
 export type { BatchHandlerFunction, BatchLimits, BatchOptions, BatchOutcome } from './core/batch-handler.js';
+export type { DeliveryPauseOptions } from './core/delivery-pause.js';
+export type { FairnessMessage, FairnessOptions } from './core/fairness.js';
 export { HANDLER_CLASS, defineHandler } from './core/handler-definition.js';
 export type {
   BatchHandlerDefinitionOptions,
@@ -40,6 +42,7 @@ export type {
   HandlerFunction,
   HandlerMethod,
   HandlerOptions,
+  OnDeadLetter,
   PayloadOf,
   RefusalChoice,
   RefusalDecision,
@@ -47,7 +50,13 @@ export type {
   SourceCodec,
   SourcePayload,
 } from './core/handler-definition.js';
-export type { InitialPosition, Ordering, SubscriptionSpec, SubscriptionType } from './core/subscription-spec.js';
+export type {
+  InitialPosition,
+  OrderedNegativeAckMode,
+  Ordering,
+  SubscriptionSpec,
+  SubscriptionType,
+} from './core/subscription-spec.js';
 
 // redelivery and dead letters
 export { exponentialBackoff, fixedBackoff, steppedBackoff } from './core/backoff.js';
@@ -61,6 +70,10 @@ export { days, hours, minutes, seconds } from './core/options.js';
 export { NegativeAckTracker } from './redelivery/negative-ack-tracker.js';
 export type { HeldMessage, NackedMessage } from './redelivery/negative-ack-tracker.js';
 export type { NegativeAckTrackerOptions } from './redelivery/negative-ack-options.js';
+export { KeyGuards } from './redelivery/key-guards.js';
+export type { KeyedMessage } from './redelivery/key-guards.js';
+export { OrderedAdmission } from './redelivery/ordered-admission.js';
+export type { Admission, OrderedAdmissionOptions, ReturnReason } from './redelivery/ordered-admission.js';
 export { AckTimeoutTracker } from './redelivery/ack-timeout-tracker.js';
 export type { AckTimeoutTrackerOptions } from './redelivery/ack-timeout-tracker.js';
 
@@ -76,7 +89,14 @@ export type { ClaimAnswer, IdempotencyStore, LeaseTimes, RecordTimes } from './p
 export type { RecordedError, RecordedMessage, RecordedOutcome } from './core/recorded-outcome.js';
 export type { LogFields, Logger } from './ports/logger.js';
 export type { Plugin, PublishRequest } from './ports/plugin.js';
-export type { PauseReason, RuntimeControl, RuntimeView, SubscriptionHealth } from './ports/runtime-view.js';
+export type {
+  BlockedKey,
+  DeliveryPauseHealth,
+  PauseReason,
+  RuntimeControl,
+  RuntimeView,
+  SubscriptionHealth,
+} from './ports/runtime-view.js';
 export type {
   BatchObserver,
   BatchStart,

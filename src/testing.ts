@@ -20,7 +20,7 @@ export type { PluginCheckOptions } from './testing/plugin-conformance/plugin-wor
 export { ConformanceFailure } from './testing/conformance/expectations.js';
 export type { ConformanceWorld } from './testing/conformance/conformance-world.js';
 export { TestRuntime, testRuntime } from './testing/test-runtime.js';
-export type { TestRuntimeOptions } from './testing/test-runtime.js';
+export type { TestRuntimeOptions } from './testing/test-runtime-options.js';
 export type { TestDeadLetter, TestMessage, TestOutcome } from './testing/test-reading.js';
 export type { InjectedFaults } from './broker/broker-faults.js';
 export type { FaultName, FaultOptions, FaultRule, FaultTime } from './broker/fault-options.js';
@@ -28,3 +28,4 @@ export { RecordingTelemetry } from './testing/recording-telemetry.js';
 export type { RecordedPublish, RecordedRun, RecordingTelemetryOptions } from './testing/recording-telemetry.js';
 export { AttemptMemory, memoryAttemptStore } from './stores/memory/memory-attempt-store.js';
 export type { MemoryAttemptStoreOptions } from './stores/memory/memory-attempt-store.js';
+export { memoryMetadataStore } from './stores/memory/memory-metadata-store.js';

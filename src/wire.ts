@@ -28,6 +28,8 @@ export type { OAuth2Options } from './transports/wire/authentication/oauth2-opti
 export type { HttpAnswer, HttpFetch, HttpRequest } from './ports/http.js';
 export type { TlsOptions } from './transports/wire/tls-options.js';
 export type { WireOptions } from './transports/wire/wire-options.js';
-// what a consumer is told: the same functions as in `pulsework`
+// what a consumer is told and answers: the same as in `pulsework`
+export type { Admission, ReturnReason } from './transports/wire/wire-consumer.js';
+export type { OrderedNegativeAckMode } from './core/subscription-spec.js';
 export { exponentialBackoff, fixedBackoff, steppedBackoff } from './core/backoff.js';
 export type { Backoff, ExponentialBackoffOptions } from './core/backoff.js';

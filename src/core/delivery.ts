@@ -6,6 +6,11 @@ export interface Delivery<P = unknown> {
   /** Decoded, and checked by the topic's schema where it has one. */
   readonly payload: P;
   readonly id: MessageId;
+  /**
+   * The place of the message on its topic (of a partitioned one, its partition) as text that sorts as the topic is ordered. A
+   * fencing token: a store that keeps the last one of each key with what it wrote for it refuses what comes too late.
+   */
+  readonly position: string;
   /** Full topic name without a partition. */
   readonly topic: string;
   /** The id of the message as it came first, as text: the same on every attempt, published again or not. */

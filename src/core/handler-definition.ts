@@ -5,13 +5,15 @@ import type { BatchHandlerFunction, BatchOptions } from './batch-handler.js';
 import type { Codec } from './codec.js';
 import type { DeadLetterCause } from './dead-letter.js';
 import type { Delivery } from './delivery.js';
+import type { DeliveryPauseOptions } from './delivery-pause.js';
+import type { FairnessOptions } from './fairness.js';
 import type { EncodedMessage } from './message.js';
 import type { ErrorRule, Outcome } from './outcome.js';
 import type { Redact } from './redaction.js';
 import { OptionChecker } from './options.js';
 import type { RedeliveryPolicyOptions } from './redelivery-policy.js';
 import type { DeadLetterChoice } from './settlement.js';
-import type { InitialPosition, Ordering, SubscriptionType } from './subscription-spec.js';
+import type { InitialPosition, OrderedNegativeAckMode, Ordering, SubscriptionType } from './subscription-spec.js';
 import type { Topic } from './topic.js';
 
 /**
@@ -53,6 +55,9 @@ export interface OutageRule {
 }
 
 export type DelayedDelivery = 'client' | 'broker' | 'auto';
+
+/** Whether a key goes on when one of its messages is given up, or waits for a person. */
+export type OnDeadLetter = 'continue' | 'block-key';
 
 /** `hold`: the message stays, and publishing is tried again with a long backoff. */
 export type RefusalChoice = 'hold' | { readonly fallbackTopic: string };
@@ -100,9 +105,21 @@ export interface HandlerOptions {
   readonly publishes?: readonly Topic<never>[] | undefined;
   /**
    * What becomes of a message that is given up (`poison`, undecodable, `maxDeliveries` reached). `skip` acknowledges it and
-   * it is gone; `block` keeps it unacknowledged until a restart, its key blocked under `ordering`. @default 'publish'
+   * it is gone; `block`, without `ordering`, keeps it unacknowledged until a restart. @default 'publish'
    */
   readonly deadLetter?: DeadLetterChoice | undefined;
+  /**
+   * With `ordering`: whether the key (or partition) goes on when one of its messages is given up. `block-key` keeps that
+   * message unacknowledged and its key waiting until `release(key)` or `skip(key)` of the subscription's handle, or a
+   * restart; what `deadLetter` says happens at `skip`, and at once to a message without a key. @default 'continue'
+   */
+  readonly onDeadLetter?: OnDeadLetter | undefined;
+  /**
+   * With `ordering: 'key'`: whether a broker that can is told which message of a key failed (PIP-493), so that the message
+   * need not stay here while it waits, and its key may move meanwhile. `required` fails at start where the transport or a
+   * broker cannot. Elsewhere the failed message waits in place, and its key behind it. @default 'best-effort'
+   */
+  readonly orderedNegativeAck?: OrderedNegativeAckMode | undefined;
   /** Name of the dead letter topic. @default `<topic>-<subscription>-DLQ` */
   readonly deadLetterTopic?: string | undefined;
   /**
@@ -134,8 +151,15 @@ export interface HandlerOptions {
   readonly maxHeld?: number | undefined;
   /** Payload bytes of deliveries kept in place. @default 64 MiB */
   readonly maxHeldBytes?: number | undefined;
-  /** Messages of one key waiting behind its head, with `ordering`. @default 1000 */
+  /** Messages of one key waiting behind its head, with `ordering`, or for their share, with `fairness`. @default 1000 */
   readonly maxLaneMessages?: number | undefined;
+  /** How much one key or tenant may take of `concurrency`, and how fast: what is beyond waits, the others go on. @default all */
+  readonly fairness?: FairnessOptions | undefined;
+  /**
+   * Takes nothing more while nearly everything fails, and tries with a few messages after a while; `{}` takes the defaults.
+   * @default it goes on taking
+   */
+  readonly deliveryPause?: DeliveryPauseOptions | undefined;
   /** Applied to reason, message and stack on dead letters. @default nothing is redacted */
   readonly redact?: Redact | undefined;
 }
@@ -154,6 +178,8 @@ export const HANDLER_OPTION_NAMES = [
   'idempotent',
   'publishes',
   'deadLetter',
+  'onDeadLetter',
+  'orderedNegativeAck',
   'deadLetterTopic',
   'deadLetterSubscription',
   'onDeadLetterRefused',
@@ -164,6 +190,8 @@ export const HANDLER_OPTION_NAMES = [
   'maxHeld',
   'maxHeldBytes',
   'maxLaneMessages',
+  'fairness',
+  'deliveryPause',
   'redact',
 ] as const satisfies readonly (keyof HandlerOptions)[];
 

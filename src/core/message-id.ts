@@ -80,6 +80,18 @@ export function checkMessageIdList(ids: readonly MessageId[]): void {
   throw new PulseworkError('MESSAGE_ID_INVALID', `message ids must be a list, got ${describeValue(ids)}`);
 }
 
+/**
+ * The place of a message on its topic (partitions each for itself) as text of one length, which sorts as the topic is
+ * ordered: ledger, entry, place in a batch.
+ */
+export function positionText({ ledgerId, entryId, batchIndex }: MessageId): string {
+  return `${digits(ledgerId, 16)}-${digits(entryId, 16)}-${digits(batchIndex + 1, 8)}`;
+}
+
+function digits(value: number, width: number): string {
+  return String(value).padStart(width, '0');
+}
+
 /** The same message: ledger, entry, partition and batch index are equal. */
 export function sameMessageId(a: MessageId, b: MessageId): boolean {
   return sameEntry(a, b) && a.batchIndex === b.batchIndex;

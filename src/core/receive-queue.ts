@@ -53,6 +53,11 @@ export class ReceiveQueue {
     waiter?.(message);
   }
 
+  /** What of it `wanted` picks, in order. It stays. */
+  pick(wanted: (message: ReceivedMessage) => boolean): ReceivedMessage[] {
+    return this.#items.filter((message, at) => at >= this.#head && wanted(message));
+  }
+
   /** Drops what `drop` says and returns it. */
   remove(drop: (message: ReceivedMessage) => boolean): ReceivedMessage[] {
     const dropped: ReceivedMessage[] = [];

@@ -42,7 +42,10 @@ export interface DeadLetterSettlement {
   readonly cause: DeadLetterCause;
   readonly failure: Failure;
 }
-/** What is given up without a dead letter, because the handler's `deadLetter` says so. `skip`: acknowledge. */
+/**
+ * What is given up without a dead letter, because the handler's options say so. `skip`: acknowledge. `block`: keep it
+ * until a person decides, with `onDeadLetter: 'block-key'` its key behind it.
+ */
 export interface GiveUp {
   readonly kind: 'skip' | 'block';
   readonly cause: DeadLetterCause;
@@ -68,7 +71,11 @@ export interface SettlementFacts {
   readonly ordering: Ordering;
   /** Whether the broker sends it again when asked: not what came on a topic that is not persistent. */
   readonly comesAgain: boolean;
+  /** Under `ordering: 'key'`: whether the broker sends nothing later of the key until it is acknowledged (PIP-493). */
+  readonly brokerKeepsOrder: boolean;
   readonly deadLetter: DeadLetterChoice;
+  /** Whether what is given up waits for a person first (`onDeadLetter: 'block-key'`). */
+  readonly keyBlocks: boolean;
   /** Whether there is a retry letter topic to publish to. */
   readonly republishes: boolean;
   /** As many deliveries wait here as may. */
@@ -132,17 +139,34 @@ function policyOf({ backoff }: Retry, { policy }: SettlementFacts): RedeliveryPo
   return backoff === undefined ? policy : { ...policy, backoff };
 }
 
-function givenUp(cause: DeadLetterCause, failure: Failure, { deadLetter }: SettlementFacts): Settlement {
+function givenUp(cause: DeadLetterCause, failure: Failure, facts: SettlementFacts): Settlement {
+  return facts.keyBlocks
+    ? { kind: 'block', cause, failure }
+    : settlementOfGivenUp({ cause, failure }, facts.deadLetter);
+}
+
+/** What becomes of a message that is given up, and of one that a person gives up after it was blocked. */
+export function settlementOfGivenUp(
+  { cause, failure }: Pick<GiveUp, 'cause' | 'failure'>,
+  deadLetter: DeadLetterChoice,
+): DeadLetterSettlement | GiveUp {
   return deadLetter === 'publish' ? { kind: 'dead-letter', cause, failure } : { kind: deadLetter, cause, failure };
 }
 
 /** What `redeliveryStrategy` goes by. */
-export type StrategyFacts = Pick<SettlementFacts, 'type' | 'ordering' | 'comesAgain' | 'republishes' | 'heldFull'>;
+export type StrategyFacts = Pick<
+  SettlementFacts,
+  'type' | 'ordering' | 'comesAgain' | 'brokerKeepsOrder' | 'republishes' | 'heldFull'
+>;
 
-/** Asking the broker back counts there and lets later messages of a key pass, so order and single consumers wait in place. */
+/**
+ * Asking the broker back counts there and lets later messages of a key pass, so single consumers wait in place, and so does
+ * order where the broker does not keep it.
+ */
 export function redeliveryStrategy(delayMs: number, facts: StrategyFacts): RedeliveryStrategy {
   if (isPublishedAgain(delayMs, facts)) return 'republish';
-  return facts.comesAgain && redeliversSingly(facts.type) && facts.ordering === 'none' ? 'hold' : 'local';
+  const orderHolds = facts.ordering === 'none' || facts.brokerKeepsOrder;
+  return facts.comesAgain && redeliversSingly(facts.type) && orderHolds ? 'hold' : 'local';
 }
 
 function isPublishedAgain(delayMs: number, { type, republishes, heldFull }: StrategyFacts): boolean {

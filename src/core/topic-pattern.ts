@@ -1,5 +1,5 @@
 // Which topics of a namespace a pattern means: the regular expression, the namespace before it, and what is never meant.
-import { DEFAULT_NAMESPACE, partitionName, partitionOf, withoutPartition } from './topic-name.js';
+import { DEFAULT_NAMESPACE, withoutPartition } from './topic-name.js';
 import { toError } from './errors.js';
 import type { SubscriptionSpec } from './subscription-spec.js';
 
@@ -62,10 +62,15 @@ interface PatternParts {
   readonly flags: string;
 }
 
+/** Compiled once for each subscription: who asks asks often. */
+const PATTERNS = new WeakMap<SubscriptionSpec, TopicPattern | string>();
+
 /** Whether a subscription has this topic, by its name or by its pattern. @param topic full name, without its partition. */
-export function takesFrom({ topics, pattern, subscription }: SubscriptionSpec, topic: string): boolean {
+export function takesFrom(spec: SubscriptionSpec, topic: string): boolean {
+  const { topics, pattern, subscription } = spec;
   if (pattern === undefined) return topics.includes(topic);
-  const parsed = topicPattern(pattern, subscription, undefined);
+  const parsed = PATTERNS.get(spec) ?? topicPattern(pattern, subscription, undefined);
+  PATTERNS.set(spec, parsed);
   return typeof parsed !== 'string' && parsed.matches(topic);
 }
 
@@ -97,33 +102,6 @@ function partsOf(pattern: string | RegExp, ownNamespace: string): PatternParts |
 /** Without the backslashes that a RegExp literal needs before a slash. */
 function plainSource({ source }: RegExp): string {
   return source.replaceAll('\\/', '/');
-}
-
-/**
- * The topics to attach to for what a namespace lists, where partitions stand one by one: those of a partitioned topic are
- * all of its partitions, and neither twice nor together with a plain topic of the same name, which is an accident of
- * a client that did not ask for partitions. @param partitions their number by topic; 0 or absent where it has none.
- */
-export function attachable(listed: Iterable<string>, partitions: ReadonlyMap<string, number>): readonly string[] {
-  const topics = new Set<string>();
-  for (const name of listed) {
-    const base = withoutPartition(name);
-    const count = partitions.get(base) ?? 0;
-    if (count === 0) topics.add(name);
-    for (let index = 0; index < count; index++) topics.add(partitionName(base, index));
-  }
-  return [...topics];
-}
-
-/** Topics of which single partitions are listed: how many of each. */
-export function listedPartitions(listed: Iterable<string>): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>();
-  for (const name of listed) {
-    if (partitionOf(name) < 0) continue;
-    const base = withoutPartition(name);
-    counts.set(base, (counts.get(base) ?? 0) + 1);
-  }
-  return counts;
 }
 
 interface Meaning {

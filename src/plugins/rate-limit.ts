@@ -2,6 +2,8 @@
 // token waits for one in the order of arrival.
 import { PulseworkError, describeValue, toError } from '../core/errors.js';
 import { OptionChecker } from '../core/options.js';
+import type { TokenRate } from '../core/token-bucket.js';
+import { TokenBucket } from '../core/token-bucket.js';
 import type { Delivery } from '../core/delivery.js';
 import type { Outcome } from '../core/outcome.js';
 import type { Clock, Timer } from '../ports/clock.js';
@@ -32,9 +34,6 @@ const OPTION_NAMES = [
   'name',
 ] as const satisfies readonly (keyof RateLimitOptions)[];
 
-/** Buckets keep fractions of a token; a sum of them may miss the whole by this much. */
-const ROUNDING = 1e-9;
-
 /**
  * A run that waits holds its slot of `concurrency`, and its `timeoutMs` counts: keep `concurrency / perSecond`, the longest
  * wait in seconds, well below it, or runs fail that never began. It ends, uncounted, when a drain's deadline passes. Of a
@@ -49,15 +48,15 @@ export function rateLimit(options: RateLimitOptions): Plugin {
 
 class RateLimit implements Plugin {
   readonly name: string;
-  readonly #rate: Rate;
+  readonly #rate: TokenRate;
   readonly #perHandler: boolean;
   readonly #handlers: ReadonlySet<string> | undefined;
-  readonly #buckets = new Map<string, TokenBucket>();
+  readonly #queues = new Map<string, TokenQueue>();
   #clock: Clock | undefined;
 
   constructor({ perSecond, burst, by, handlers, name }: RateLimitOptions) {
     this.name = name ?? 'rate-limit';
-    this.#rate = { perMs: perSecond / 1_000, burst: burst ?? Math.max(1, Math.ceil(perSecond / 10)) };
+    this.#rate = { perSecond, burst: burst ?? Math.max(1, Math.ceil(perSecond / 10)) };
     this.#perHandler = by === 'handler';
     this.#handlers = handlers === undefined ? undefined : new Set(handlers);
   }
@@ -76,13 +75,13 @@ class RateLimit implements Plugin {
 
   aroundHandler(delivery: Delivery, next: () => Outcome | Promise<Outcome>): Outcome | Promise<Outcome> {
     if (this.#handlers?.has(delivery.handler) === false) return next();
-    const bucket = this.#bucketFor(delivery.handler);
-    return bucket.tryTake() ? next() : bucket.take(delivery.signal, this.#gaveUp(delivery)).then(next);
+    const queue = this.#queueFor(delivery.handler);
+    return queue.tryTake() ? next() : queue.take(delivery.signal, this.#gaveUp(delivery)).then(next);
   }
 
   onClose(): void {
-    for (const bucket of this.#buckets.values()) bucket.close();
-    this.#buckets.clear();
+    for (const queue of this.#queues.values()) queue.close();
+    this.#queues.clear();
   }
 
   /** What a wait that is cut short says: of a time limit, that the handler was not what took the time. */
@@ -94,21 +93,16 @@ class RateLimit implements Plugin {
     };
   }
 
-  #bucketFor(handler: string): TokenBucket {
+  #queueFor(handler: string): TokenQueue {
     const key = this.#perHandler ? handler : '';
-    const known = this.#buckets.get(key);
+    const known = this.#queues.get(key);
     if (known !== undefined) return known;
     if (this.#clock === undefined)
       throw new PulseworkError('ILLEGAL_STATE', `plugin ${JSON.stringify(this.name)} has not started`);
-    const made = new TokenBucket(this.#rate, this.#clock);
-    this.#buckets.set(key, made);
+    const made = new TokenQueue(this.#rate, this.#clock);
+    this.#queues.set(key, made);
     return made;
   }
-}
-
-interface Rate {
-  readonly perMs: number;
-  readonly burst: number;
 }
 
 interface Waiting {
@@ -116,27 +110,22 @@ interface Waiting {
   readonly giveUp: (reason: unknown) => void;
 }
 
-class TokenBucket {
-  readonly #rate: Rate;
+/** Who finds no token waits here. */
+class TokenQueue {
+  readonly #bucket: TokenBucket;
   readonly #clock: Clock;
   /** In the order of arrival: a Set keeps it, and one in its middle can leave. */
   readonly #waiting = new Set<Waiting>();
-  #tokens: number;
-  #filledMs: number;
   #timer: Timer | undefined;
 
-  constructor(rate: Rate, clock: Clock) {
-    this.#rate = rate;
+  constructor(rate: TokenRate, clock: Clock) {
+    this.#bucket = new TokenBucket(rate, clock.now());
     this.#clock = clock;
-    this.#tokens = rate.burst;
-    this.#filledMs = clock.now();
   }
 
   /** False when somebody would have to wait: nobody goes before those that wait already. */
   tryTake(): boolean {
-    if (this.#waiting.size > 0) return false;
-    this.#fill();
-    return this.#takeOne();
+    return this.#waiting.size === 0 && this.#takeOne();
   }
 
   /** Resolves with a token in hand; rejects once the signal aborts. @param gaveUp makes the error of the signal's reason. */
@@ -173,7 +162,6 @@ class TokenBucket {
   }
 
   #letGo(): void {
-    this.#fill();
     for (const { go } of this.#waiting) {
       if (!this.#takeOne()) break;
       go();
@@ -182,23 +170,16 @@ class TokenBucket {
   }
 
   #takeOne(): boolean {
-    if (this.#tokens < 1 - ROUNDING) return false;
-    this.#tokens = Math.max(0, this.#tokens - 1);
+    const nowMs = this.#clock.now();
+    if (this.#bucket.available(nowMs) === 0) return false;
+    this.#bucket.take(nowMs);
     return true;
-  }
-
-  #fill(): void {
-    const now = this.#clock.now();
-    this.#tokens = Math.min(this.#rate.burst, this.#tokens + (now - this.#filledMs) * this.#rate.perMs);
-    this.#filledMs = now;
   }
 
   /** One timer, for the next token, and only while somebody waits. */
   #setTimer(): void {
     if (this.#waiting.size === 0 || this.#timer !== undefined) return;
-    const missing = 1 - this.#tokens;
-    const sinceMs = this.#clock.now() - this.#filledMs;
-    this.#timer = this.#clock.setTimer(Math.max(1, Math.ceil(missing / this.#rate.perMs - sinceMs - ROUNDING)), () => {
+    this.#timer = this.#clock.setTimer(this.#bucket.untilNextMs(this.#clock.now()), () => {
       this.#timer = undefined;
       this.#letGo();
     });

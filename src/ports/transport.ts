@@ -82,6 +82,8 @@ export interface Subscription {
   resume(): void;
   /** Messages of the subscription that are not acknowledged, everybody's; undefined where the transport cannot know at once. */
   backlog?(): number | undefined;
+  /** Whether all topics are terminated and everything on them is acknowledged (G-13). Left out where it is not known. */
+  hasReachedEnd?(): boolean;
   /** All consumers' unsettled messages are sent again from there (S-28). */
   seek(to: MessageId | Date | 'earliest' | 'latest'): Promise<void>;
   /**

@@ -103,28 +103,31 @@ export class NegativeAckTracker {
    * Holds a message for what the backoff says for its redelivery count, or for `delayMs` without a backoff or a count.
    * An entry that is in flight stays so: the request under way brings the whole entry back, a second one would count
    * as one more redelivery (N-24).
+   * @returns when this delay is over, epoch milliseconds; the entry may be due earlier (N-23).
    */
-  negativeAcknowledge(message: NackedMessage): void {
+  negativeAcknowledge(message: NackedMessage): number {
     const { id, redeliveryCount } = message;
     if (this.#backoff === undefined || redeliveryCount === undefined) {
-      this.negativeAcknowledgeId(id);
-      return;
+      return this.negativeAcknowledgeId(id);
     }
     let dueMs: number;
     try {
       dueMs = dueAfter(this.#clock.now(), this.#backoff(redeliveryCount, this.#random));
     } catch (error) {
       // The message must wait for something: a faulty backoff may not lose it.
-      this.negativeAcknowledgeId(id);
+      const fixedMs = this.negativeAcknowledgeId(id);
       this.#onBackoffFailed?.(toError(error));
-      return;
+      return fixedMs;
     }
     this.#nack(id, dueMs);
+    return dueMs;
   }
 
-  /** Holds an id for `delayMs`; an entry that is in flight stays so. */
-  negativeAcknowledgeId(id: MessageId): void {
-    this.#nack(id, this.#clock.now() + this.#delayMs);
+  /** Holds an id for `delayMs`; an entry that is in flight stays so. @returns as above. */
+  negativeAcknowledgeId(id: MessageId): number {
+    const dueMs = this.#clock.now() + this.#delayMs;
+    this.#nack(id, dueMs);
+    return dueMs;
   }
 
   /**

@@ -1,29 +1,32 @@
 // Takes messages from one subscription and runs them, never more than `maxInFlight` at a time. What waits to run
 // again in place, or to be settled again, waits here outside its slot; what is due runs before anything new.
-import type { ReceivedMessage } from '../core/message.js';
+import type { MessageKey, ReceivedMessage } from '../core/message.js';
 import { redeliversSingly } from '../core/subscription-spec.js';
 import type { Clock } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
 import type { Subscription } from '../ports/transport.js';
+import { BlockedKeys } from './blocked-keys.js';
 import { deliverAtMsOf } from './delayed-delivery.js';
+import type { DeliveryPause } from './delivery-pause.js';
 import { DeliveryRecord } from './delivery-record.js';
 import type { DeliveryRegistry } from './delivery-registry.js';
 import type { DeliveryRunner } from './delivery-runner.js';
 import { withUncounted } from './failure-histories.js';
 import type { HandlerPlan } from './handler-plan.js';
+import { HoldingLimits } from './holding-limits.js';
 import { KeptDeliveries } from './kept-deliveries.js';
 import { Lanes } from './lanes.js';
+import { MessageIntake } from './message-intake.js';
+import { MixedEntries } from './mixed-entries.js';
+import type { OrderedNegativeAcks } from './ordered-negative-acks.js';
 import type { Outage } from './outage.js';
 import type { Pauses } from './pauses.js';
 import { PlacelessMessages, isPlaceless } from './placeless-messages.js';
-import { receiveAgain } from './receive-again.js';
+import { ReadyDeliveries } from './ready-deliveries.js';
 import type { Disposition, Settler } from './settler.js';
+import { NOT_NOW } from './settler.js';
 import { TopicConnections } from './topic-connections.js';
 
-/** Runs started before input and timers get their turn: a handler that feeds its own topic must not keep them out. */
-const RUNS_PER_TURN = 256;
-/** A subscription that was full goes on at this share of its limits, so that it does not pause at every message. */
-const RESUME_AT = 0.9;
 /** In a drain, a wait that ends sooner is not worth a message: it starts again when the subscription is open again. */
 const PUT_OFF_MS = 10_000;
 
@@ -31,10 +34,12 @@ export interface ConsumerLoopOptions {
   readonly plan: HandlerPlan;
   readonly subscription: Subscription;
   readonly registry: DeliveryRegistry;
+  readonly orderedNegativeAcks: OrderedNegativeAcks;
   readonly runner: DeliveryRunner;
   readonly settler: Settler;
   readonly pauses: Pauses;
   readonly outage: Outage;
+  readonly deliveryPause: DeliveryPause;
   readonly clock: Clock;
   readonly logger: Logger;
   /** A handler returned `fatal`. */
@@ -44,19 +49,20 @@ export interface ConsumerLoopOptions {
 export class ConsumerLoop {
   readonly #options: ConsumerLoopOptions;
   readonly #lanes: Lanes;
-  /** May run now and wait for a slot; in the order they became ready. */
-  #ready: DeliveryRecord[] = [];
+  readonly #ready: ReadyDeliveries;
   readonly #kept: KeptDeliveries;
+  /** How much may wait here, and does. */
+  readonly limits: HoldingLimits;
+  /** Keys that wait for a person. */
+  readonly blocking: BlockedKeys;
   #running = 0;
   /** Settlements being made again, outside any slot. */
   #resuming = 0;
-  #receiving = false;
-  /** Runs started in this turn of the event loop. */
-  #runsThisTurn = 0;
-  #ended = false;
+  readonly #intake: MessageIntake;
   readonly #connections = new TopicConnections();
   readonly #placeless: PlacelessMessages;
-  readonly #receiveEnd = new AbortController();
+  /** Only where order per key is asked for. */
+  readonly #mixedEntries: MixedEntries | undefined;
   #draining = false;
   /** What is still being settled goes back. */
   #over = false;
@@ -64,9 +70,22 @@ export class ConsumerLoop {
 
   constructor(options: ConsumerLoopOptions) {
     this.#options = options;
+    this.#intake = new MessageIntake({
+      ...options,
+      handler: options.plan.name,
+      onMessage: (message) => {
+        this.#arrived(message);
+        this.pump();
+      },
+    });
     this.#placeless = new PlacelessMessages(options.clock);
+    const { name, ordering } = options.plan;
+    this.#mixedEntries = ordering === 'key' ? new MixedEntries(name, options.logger) : undefined;
     this.#kept = new KeptDeliveries(options.clock, (record) => this.#due(record));
+    this.#ready = new ReadyDeliveries({ ...options, onTime: () => this.pump() });
     this.#lanes = new Lanes(options.plan.ordering, options.plan.maxLaneMessages);
+    this.limits = new HoldingLimits({ ...options, kept: this.#kept, lanes: this.#lanes, ready: this.#ready });
+    this.blocking = new BlockedKeys(this.#lanes, this.#kept);
   }
 
   /** Runs of the handler going on now. */
@@ -76,7 +95,7 @@ export class ConsumerLoop {
 
   /** Whether the transport ended the subscription by itself: nothing is received any more. */
   get ended(): boolean {
-    return this.#ended;
+    return this.#intake.ended;
   }
 
   /** Deliveries kept in place with their payload. */
@@ -91,7 +110,7 @@ export class ConsumerLoop {
 
   /** Deliveries that were given up and wait for a person. */
   get blocked(): number {
-    return this.#kept.blocked;
+    return this.#kept.givenUp.length;
   }
 
   /** Full names of the topics that are connected now. */
@@ -99,9 +118,26 @@ export class ConsumerLoop {
     return this.#connections.attached;
   }
 
+  /** Topics from which nothing is taken, because their broker cannot keep order and must. */
+  get suspendedTopics(): readonly string[] {
+    return this.#connections.suspended;
+  }
+
   /** Whether the connection that a message came over is still there. */
   isConnected(message: ReceivedMessage): boolean {
     return this.#connections.has(message);
+  }
+
+  /** Whether that connection is to a broker that keeps the order of a key that failed. */
+  brokerKeepsOrder(message: ReceivedMessage): boolean {
+    return this.#connections.keepsOrder(message);
+  }
+
+  /** Takes out what waits behind `record` on its key: it goes back, and nothing more is done for it here. */
+  takeBehind(record: DeliveryRecord): readonly DeliveryRecord[] {
+    const behind = this.#lanes.takeBehind(record);
+    for (const waiting of behind) this.#options.registry.giveBack(waiting);
+    return behind;
   }
 
   /** Whether a run that had to wait may start now. */
@@ -116,16 +152,11 @@ export class ConsumerLoop {
     return !pauses.stopsRuns && !waitsForProbe && this.isConnected(record.message);
   }
 
-  /** Whether as many deliveries wait here as may. */
-  get full(): boolean {
-    return this.#options.registry.heldCount + this.#kept.size >= this.#options.plan.maxHeld;
-  }
-
   start(): void {
-    this.#options.subscription.onState(({ topic, connection, state }) => {
+    this.#options.subscription.onState(({ topic, connection, state, orderedNegativeAck }) => {
       // To a standby nothing is delivered: what it holds is sent to the consumer that is active now.
       if (state === 'lost' || state === 'standby') this.#connectionLost(topic);
-      else this.#connections.set(topic, connection);
+      else this.#connections.set({ topic, connection, state, orderedNegativeAck });
     });
     this.pump();
   }
@@ -138,7 +169,7 @@ export class ConsumerLoop {
       if (record === undefined) break;
       this.#run(record);
     }
-    if (this.#mayReceive()) this.#receive();
+    if (this.#mayReceive()) this.#intake.receive();
     if (this.#draining && this.#isQuiet()) this.#onQuiet?.();
   }
 
@@ -148,13 +179,33 @@ export class ConsumerLoop {
    */
   drain(): Promise<void> {
     this.#draining = true;
-    this.#receiveEnd.abort();
+    this.#intake.stop();
     const quiet = new Promise<void>((resolve) => (this.#onQuiet = resolve));
-    for (const record of [...this.#ready.splice(0), ...this.#lanes.removeWaiting(() => true)])
+    for (const record of [...this.#ready.remove(() => true), ...this.#lanes.removeWaiting(() => true)])
       this.#options.registry.giveBack(record);
     for (const record of this.#kept.take(({ pending }) => pending === undefined)) void this.#putOff(record);
     this.pump();
     return quiet;
+  }
+
+  /** Runs the message that blocks `key` again, with fresh attempts. @returns false when none does */
+  release(key: MessageKey): boolean {
+    const record = this.blocking.take(key);
+    if (record === undefined) return false;
+    void this.#resolve(record, async () => {
+      await this.#options.runner.forgetAttempts(record);
+      return NOT_NOW;
+    });
+    return true;
+  }
+
+  /** Gives the message that blocks `key` up, as `deadLetter` says. @returns false when none does */
+  skip(key: MessageKey): boolean {
+    const record = this.blocking.take(key);
+    if (record?.givenUp === undefined) return false;
+    const { givenUp } = record;
+    void this.#resolve(record, () => this.#options.runner.giveUp(record, givenUp));
+    return true;
   }
 
   /** Gives back what is still kept. Nothing runs or settles after this. */
@@ -191,67 +242,25 @@ export class ConsumerLoop {
     this.pump();
   }
 
-  #receive(): void {
-    this.#receiving = true;
-    if (this.#runsThisTurn < RUNS_PER_TURN) return this.#receiveNow();
-    this.#options.clock.nextTurn(() => {
-      this.#runsThisTurn = 0;
-      this.#receiveNow();
-    });
-  }
-
-  #receiveNow(): void {
-    const { subscription, plan, clock, logger } = this.#options;
-    const { signal } = this.#receiveEnd;
-    subscription.receive(signal).then(
-      (message) => this.#received(message),
-      async (error: unknown) =>
-        this.#received(await receiveAgain(error, { subscription, signal, handler: plan.name, clock, logger })),
-    );
-  }
-
-  #received(message: ReceivedMessage | undefined): void {
-    this.#receiving = false;
-    if (message === undefined) return this.#noMore();
-    this.#arrived(message);
-    this.pump();
-  }
-
-  /** Expected when this loop drains; else the transport closed the subscription, which nobody may overlook. */
-  #noMore(): void {
-    if (this.#draining) return;
-    this.#ended = true;
-    const { logger, plan } = this.#options;
-    logger.error('the subscription ended by itself; nothing more is received', { handler: plan.name });
-  }
-
   #mayReceive(): boolean {
-    const { pauses, outage } = this.#options;
-    if (this.#receiving || this.#draining || this.#ended || this.#running >= outage.maxInFlight) return false;
-    pauses.set('held-full', this.#mustWait(pauses.has('held-full') ? RESUME_AT : 1));
-    pauses.set('lane-full', this.#lanes.full);
+    const { pauses, outage, deliveryPause } = this.#options;
+    if (!this.#intake.ready || this.#running >= outage.maxInFlight) return false;
+    if (!deliveryPause.mayTake(this.#running + this.#ready.size)) return false;
+    pauses.set('held-full', this.limits.mustWait(pauses.has('held-full')));
+    pauses.set('lane-full', this.limits.fullKey !== undefined);
     return !pauses.any;
   }
 
-  /** Whether nothing new may come before something that waits has gone. What can be published again does not wait here. */
-  #mustWait(share: number): boolean {
-    const { plan, registry } = this.#options;
-    // Held beyond the limit is what could not be published again.
-    const published = plan.retry !== undefined && !plan.delaysInClient;
-    const held = published ? Math.max(0, registry.heldCount - plan.maxHeld) : registry.heldCount;
-    const waiting = held + this.#kept.size;
-    const bytes = this.#kept.bytes + this.#lanes.waitingBytes;
-    return waiting >= plan.maxHeld * share || bytes >= plan.maxHeldBytes * share;
-  }
-
   #arrived(message: ReceivedMessage): void {
-    const { registry, settler } = this.#options;
+    const { registry, settler, orderedNegativeAcks } = this.#options;
     if (this.#draining) return; // it came too late to be taken: it goes back when the subscription closes
     if (this.#connections.isOutdated(message)) return;
+    this.#mixedEntries?.arrived(message);
     const arrival = registry.admit(this.#placeless.placed(message));
     if (arrival instanceof DeliveryRecord) {
-      if (!this.#isTooEarly(arrival)) this.#enter(arrival);
-    } else if (arrival.copyOf === 'acknowledged') void settler.acknowledgeAgain(message.id);
+      if (orderedNegativeAcks.sendsBack(message)) registry.giveBack(arrival);
+      else if (!this.#isTooEarly(arrival)) this.#enter(arrival);
+    } else if (arrival.copyOf === 'acknowledged') settler.acknowledgeAgain(message.id);
   }
 
   /**
@@ -283,26 +292,23 @@ export class ConsumerLoop {
   #proceed(record: DeliveryRecord): void {
     if (record.pending !== undefined) this.#keep(record, 'unsettled');
     else if (record.dueMs > this.#options.clock.now()) this.#keep(record, 'kept');
-    else this.#ready.push(record);
+    else this.#ready.add(record);
   }
 
   /** While a dependency is down only its probe runs. */
   #nextReady(): DeliveryRecord | undefined {
     const { outage } = this.#options;
-    const at = outage.open ? this.#ready.findIndex((record) => outage.isProbe(record)) : 0;
-    if (at < 0) return undefined;
-    const [record] = at === 0 ? [this.#ready.shift()] : this.#ready.splice(at, 1);
-    return record;
+    return outage.open ? this.#ready.takeFirst((record) => outage.isProbe(record)) : this.#ready.take();
   }
 
   #run(record: DeliveryRecord): void {
     this.#running++;
-    this.#runsThisTurn++;
     void this.#options.runner.run(record).then((disposition) => this.#runEnded(record, disposition));
   }
 
   #runEnded(record: DeliveryRecord, disposition: Disposition): void {
     this.#running--;
+    this.#ready.ended(record);
     this.#dispose(record, disposition);
     this.pump();
   }
@@ -342,15 +348,16 @@ export class ConsumerLoop {
   }
 
   #due(record: DeliveryRecord): void {
-    if (record.state === 'unsettled') return void this.#resume(record);
+    if (record.state === 'unsettled') return void this.#resolve(record, () => this.#options.runner.resume(record));
     record.state = 'waiting';
-    this.#ready.push(record);
+    this.#ready.add(record);
     this.pump();
   }
 
-  async #resume(record: DeliveryRecord): Promise<void> {
+  /** What is done about a record outside any slot. */
+  async #resolve(record: DeliveryRecord, work: () => Promise<Disposition>): Promise<void> {
     this.#resuming++;
-    const disposition = await this.#options.runner.resume(record);
+    const disposition = await work();
     this.#resuming--;
     this.#dispose(record, disposition);
     this.pump();
@@ -362,15 +369,15 @@ export class ConsumerLoop {
    */
   #connectionLost(topic: string): void {
     if (!this.#connections.lose(topic)) return;
-    const { registry, outage } = this.#options;
+    const { registry, outage, orderedNegativeAcks } = this.#options;
+    orderedNegativeAcks.connectionLost(topic);
     const isOfTopic = ({ message }: DeliveryRecord): boolean => message.id.topic === topic;
     this.#lanes.removeWaiting(isOfTopic);
-    for (const record of this.#ready.filter(isOfTopic)) {
+    for (const record of this.#ready.remove(isOfTopic)) {
       // What waits behind it may have come over another connection.
       this.#leaveLane(record);
       outage.end(record);
     }
-    this.#ready = this.#ready.filter((record) => !isOfTopic(record));
     for (const record of this.#kept.take(isOfTopic)) this.#sleep(record);
     registry.connectionLost(topic);
     this.pump();

@@ -1,14 +1,17 @@
 // What the death of the process does to a message, by the moment it comes: the order of the Settler's calls, told from
-// the other side. Nothing is ever lost; what differs is what runs again, how soon, and which attempt it is.
+// the other side. Of persistent topics nothing is ever lost; what differs is what runs again, how soon, and which attempt it is.
 import { redeliversSingly } from '../core/subscription-spec.js';
 import type { CrashConsequence, ExplanationFacts, WaitExplanation } from './explanation.js';
 import type { HandlerPlan } from './handler-plan.js';
+import { placelessOf } from './placeless-messages.js';
 
 export function crashConsequences(
   plan: HandlerPlan,
   waits: readonly WaitExplanation[],
   { recordsAttempts }: ExplanationFacts,
 ): readonly CrashConsequence[] {
+  const placeless = placelessOf(plan.spec);
+  if (placeless === 'all') return [GONE];
   const waiting = recordsAttempts
     ? 'the broker delivers it again at once; the record says when it is due, and it goes on waiting'
     : 'the broker delivers it again at once: the rest of the wait is lost';
@@ -23,13 +26,22 @@ export function crashConsequences(
     ...(plan.retry === undefined ? [] : republished()),
     givenUp(plan),
     { stage: 'which attempt it is then', consequence: attemptsKnown(plan, recordsAttempts) },
+    ...(placeless === 'some' ? [GONE] : []),
   ];
 }
 
+/** Whatever is on record of it. */
+const GONE: CrashConsequence = {
+  stage: 'at any moment, with a message of a topic that is not persistent',
+  consequence: 'it is gone: no broker has kept it',
+};
+
 /** Where the failures of earlier deliveries can be read after this process has died. */
-function attemptsKnown({ spec, ordering, retry }: HandlerPlan, recordsAttempts: boolean): string {
+function attemptsKnown({ spec, ordering, retry, brokerMayKeepOrder }: HandlerPlan, recordsAttempts: boolean): string {
   if (recordsAttempts) return 'the next one: attempts are on record';
   const letters = retry === undefined ? '' : 'a retry letter carries its attempts; otherwise ';
+  if (brokerMayKeepOrder)
+    return "by the broker's count where it keeps the order of a key and another consumer is connected; else attempt 1 again";
   if (!redeliversSingly(spec.type) || ordering !== 'none') return 'attempt 1 again: failures were counted here only';
   return `${letters}by the broker's count while another consumer is connected, outside producer batches; else attempt 1 again`;
 }
@@ -62,7 +74,9 @@ function republished(): readonly CrashConsequence[] {
   ];
 }
 
-function givenUp({ deadLetter }: HandlerPlan): CrashConsequence {
+function givenUp({ deadLetter, keyBlocks }: HandlerPlan): CrashConsequence {
+  if (keyBlocks)
+    return { stage: 'while its key is blocked', consequence: 'it is delivered again, and its key after it' };
   switch (deadLetter) {
     case 'publish':
       return {

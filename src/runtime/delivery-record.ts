@@ -1,6 +1,8 @@
 // What the runtime knows of one message while it is in this process with its payload: from arrival to settlement,
 // or until only its id is left waiting in the NegativeAckTracker.
+import type { DeadLetterCause } from '../core/dead-letter.js';
 import { formatMessageId } from '../core/message-id.js';
+import type { Failure, Outcome } from '../core/outcome.js';
 import { withoutPartition } from '../core/topic-name.js';
 import type { Timer } from '../ports/clock.js';
 import type { LogFields } from '../ports/logger.js';
@@ -16,6 +18,15 @@ import type { PendingSettlement } from './pending-settlement.js';
  */
 export type RecordState = 'waiting' | 'running' | 'kept' | 'unsettled' | 'gone';
 
+/** Why a message was given up, while it waits for a person to decide. */
+export interface GivenUp {
+  readonly cause: DeadLetterCause;
+  readonly failure: Failure;
+  readonly outcome: Outcome;
+  /** Before the failure that was its last: what is done with it later is done on that attempt. */
+  readonly history: FailureHistory;
+}
+
 export class DeliveryRecord {
   /** The newest copy: a message that arrives again while this record lives replaces it. */
   message: ArrivedMessage;
@@ -26,6 +37,8 @@ export class DeliveryRecord {
   probes = 0;
   /** What is left of a settlement whose call failed; undefined when the handler is what comes next. */
   pending: PendingSettlement | undefined;
+  /** Why it was given up and waits for a person; undefined for all others. */
+  givenUp: GivenUp | undefined;
   /** Runs when a `kept` or `unsettled` one is due; undefined when nothing is waited for. */
   timer: Timer | undefined;
   /** The broker refused its retry letter for good: from now on it waits here. */

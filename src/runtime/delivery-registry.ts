@@ -38,6 +38,11 @@ export interface DeliveryRegistryOptions {
   readonly isConnected?: ((message: ArrivedMessage) => boolean) | undefined;
   /** False where other processes ask back what has not failed (ack timeout): the broker counts that too. @default true */
   readonly brokerCounts?: boolean | undefined;
+  /**
+   * A message that waited as an id when its connection was lost has come again: whether it may go on waiting so. Else it
+   * waits with its payload. @default it may
+   */
+  readonly holdsAgain?: ((message: ArrivedMessage) => boolean) | undefined;
   /** Fewer ids are held than before: there may be room again. */
   readonly onReleased: () => void;
   /** A request for redelivery failed; it is made again. */
@@ -49,6 +54,7 @@ export class DeliveryRegistry {
   readonly #clock: Clock;
   readonly #brokerCounts: boolean;
   readonly #isConnected: (message: ArrivedMessage) => boolean;
+  readonly #holdsAgain: (message: ArrivedMessage) => boolean;
   readonly #acknowledged: RecentlyAcknowledged;
   readonly #tracker: NegativeAckTracker;
   /** Singles by their record, batches by their entry. */
@@ -62,6 +68,7 @@ export class DeliveryRegistry {
     this.#clock = options.clock;
     this.#brokerCounts = options.brokerCounts ?? true;
     this.#isConnected = options.isConnected ?? (() => true);
+    this.#holdsAgain = options.holdsAgain ?? (() => true);
     this.#acknowledged = new RecentlyAcknowledged(options.duplicateWindowMs);
     this.#tracker = new NegativeAckTracker({
       clock: options.clock,
@@ -192,9 +199,9 @@ export class DeliveryRegistry {
 
   /** Kept in place until its connection was lost: the payload goes, what is due for it stays. */
   sleep(record: DeliveryRecord): void {
-    const { history, probes, pending, dueMs } = record;
+    const { history, probes, pending, givenUp, dueMs } = record;
     this.giveBack(record);
-    this.#sleepers.add(record.message.id, { dueMs, kept: { history, probes, pending } });
+    this.#sleepers.add(record.message.id, { dueMs, kept: { history, probes, pending, givenUp } });
   }
 
   close(): void {
@@ -230,8 +237,10 @@ export class DeliveryRegistry {
     if (this.#tracker.isPending(id)) return COPY_OF_HELD;
     const sleeper = this.#sleepers.wake(id);
     if (sleeper !== undefined && sleeper.kept === undefined && sleeper.dueMs > this.#clock.now()) {
-      this.#tracker.add(id, sleeper.dueMs);
-      return COPY_OF_HELD;
+      if (this.#holdsAgain(message)) {
+        this.#tracker.add(id, sleeper.dueMs);
+        return COPY_OF_HELD;
+      }
     }
     if (id.batchSize > 1) {
       const batch = new BatchEntry(id);
@@ -268,7 +277,7 @@ export class DeliveryRegistry {
 
   #newRecord(message: ArrivedMessage, sleeper: Sleeper | undefined): DeliveryRecord {
     const record = new DeliveryRecord(message, this.histories.get(message.id), this.#brokerCounts);
-    if (sleeper?.kept !== undefined) Object.assign(record, sleeper.kept, { dueMs: sleeper.dueMs });
+    if (sleeper !== undefined) Object.assign(record, sleeper.kept, { dueMs: sleeper.dueMs });
     return record;
   }
 

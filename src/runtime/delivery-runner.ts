@@ -5,9 +5,10 @@ import type { Outcome } from '../core/outcome.js';
 import type { Clock } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
 import type { AckTimeoutTracker } from '../redelivery/ack-timeout-tracker.js';
-import type { DeliveryRecord } from './delivery-record.js';
+import type { DeliveryRecord, GivenUp } from './delivery-record.js';
 import type { DeliveryRegistry } from './delivery-registry.js';
 import type { Dispatcher, RunResult } from './dispatcher.js';
+import { NO_FAILURES } from './failure-histories.js';
 import type { HandlerPlan } from './handler-plan.js';
 import type { RecordedRuns } from './recorded-runs.js';
 import type { Disposition, Settler } from './settler.js';
@@ -67,6 +68,23 @@ export class DeliveryRunner {
     const ending = settler.resume(record);
     const recorded = recordedRuns === undefined ? ending : recordedRuns.ending(record, ending);
     return recorded.catch((error: unknown) => this.#fault(record, error));
+  }
+
+  /** A person gives up what waited for that decision. */
+  giveUp(record: DeliveryRecord, givenUp: GivenUp): Promise<Disposition> {
+    const { settler, recordedRuns, clock } = this.#options;
+    record.begin(clock.now());
+    const ending = settler.giveUp(record, givenUp);
+    const recorded = recordedRuns === undefined ? ending : recordedRuns.ending(record, ending);
+    return recorded.catch((error: unknown) => this.#fault(record, error));
+  }
+
+  /** What waited for a person begins anew: nothing of it has been tried yet. */
+  async forgetAttempts(record: DeliveryRecord): Promise<void> {
+    record.givenUp = undefined;
+    record.dueMs = 0;
+    record.history = { ...NO_FAILURES, uncounted: record.message.redeliveryCount };
+    await this.#options.recordedRuns?.forgetAttempts(record);
   }
 
   /** A settlement that was not made goes on elsewhere, or here with another copy: who observed its run learns no more. */

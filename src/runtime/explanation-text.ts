@@ -117,10 +117,16 @@ function failed({ policyFailure }: WaitExplanation): boolean {
 }
 
 function waitWords(wait: WaitExplanation, explained: Explained): string {
-  const words = wait.strategies.map((strategy) => STRATEGY_WORDS[strategy]).join(' or ');
+  const words = wait.strategies.map((strategy) => strategyWords(strategy, explained)).join(' or ');
   const held = isLongHold(wait, explained) ? ' (long, but there is no retry letter topic)' : '';
   const failure = failed(wait) ? ` (the default: ${wait.policyFailure ?? ''})` : '';
   return words + held + failure;
+}
+
+function strategyWords(strategy: RedeliveryStrategy, { ordering, orderedNegativeAck }: Explained): string {
+  const words = STRATEGY_WORDS[strategy];
+  if (strategy !== 'hold' || ordering === 'none' || orderedNegativeAck === 'required') return words;
+  return `${words} where the broker keeps the order of its key, else kept in place`;
 }
 
 /** Whether a wait is held only because the handler has no retry letter topic. */
@@ -150,8 +156,12 @@ function deferralsLine({ retryLetters, longestHoldMs }: Explained): string {
   return `kept in place; longer than ${durationText(longestHoldMs)}, published again to ${retryLetters.join(', ')}`;
 }
 
-function delayLine({ delayedDelivery, type, ordering }: Explained): string {
+function delayLine({ delayedDelivery, type, ordering, keptByBroker }: Explained): string {
   const single = redeliversSingly(type);
+  if (keptByBroker === 'none')
+    return delayedDelivery === 'client'
+      ? 'kept in place until then'
+      : 'not waited for: brokers deliver at once what is not persistent';
   if (delayedDelivery === 'client')
     return single && ordering === 'none' ? 'held by id until then' : 'kept in place until then';
   return single ? 'kept by the broker until then' : `not waited for: brokers deliver at once on ${type}`;
@@ -165,7 +175,19 @@ function limitLine({ maxHeld, retryLetters, delayedDelivery }: Explained): strin
   return `${counted(maxHeld, 'message')} waiting here; then ${beyond}`;
 }
 
-function givenUpLines({ deadLetter, deadLetters, deadLetterSubscription, onDeadLetterRefused }: Explained): string[] {
+function givenUpLines(explained: Explained): string[] {
+  const lines = deadLetterLines(explained);
+  return explained.onDeadLetter === 'continue'
+    ? lines
+    : ['kept unacknowledged, and its key waits, until a person releases it or skips it; then', ...lines];
+}
+
+function deadLetterLines({
+  deadLetter,
+  deadLetters,
+  deadLetterSubscription,
+  onDeadLetterRefused,
+}: Explained): string[] {
   if (deadLetter === 'skip') return ['acknowledged without a dead letter: the message is gone'];
   if (deadLetter === 'block') return ['kept unacknowledged until a restart, no dead letter'];
   const kept =

@@ -2,15 +2,16 @@
 // comes back, how it waits, when it is given up and where it goes. Pure; explanation-text.ts puts it into words.
 import type { BatchLimits } from '../core/batch-handler.js';
 import { toError } from '../core/errors.js';
-import type { HandlerOptions } from '../core/handler-definition.js';
+import type { HandlerOptions, OnDeadLetter } from '../core/handler-definition.js';
 import type { RedeliveryPolicy } from '../core/redelivery-policy.js';
 import { DEFAULT_REDELIVERY_POLICY, redeliveryDelayMs } from '../core/redelivery-policy.js';
 import type { DeadLetterChoice, RedeliveryStrategy, StrategyFacts } from '../core/settlement.js';
 import { longestHoldMs, redeliveryStrategy } from '../core/settlement.js';
-import type { Ordering } from '../core/subscription-spec.js';
+import type { OrderedNegativeAckMode, Ordering } from '../core/subscription-spec.js';
 import { crashConsequences } from './crash-consequences.js';
 import { explanationText } from './explanation-text.js';
 import type { HandlerPlan } from './handler-plan.js';
+import { placelessOf } from './placeless-messages.js';
 import { orderingPromise } from './ordering-promise.js';
 import type { TopologyEntry } from './topology.js';
 import { topologyOf } from './topology.js';
@@ -22,7 +23,7 @@ export interface WaitExplanation {
   /** Milliseconds; the same as `maxMs` where the backoff has no jitter. */
   readonly minMs: number;
   readonly maxMs: number;
-  /** How it waits. Two where the jitter decides which. */
+  /** How it waits. Two where the jitter decides which, or whether the topic is persistent. */
   readonly strategies: readonly RedeliveryStrategy[];
   /** Why the default backoff stands in for the handler's own here; undefined where its own works. */
   readonly policyFailure: string | undefined;
@@ -57,6 +58,8 @@ export interface HandlerExplanation extends TopologyEntry {
   readonly ackTimeoutMs: number | undefined;
   /** Who keeps a message until its `deliverAt`. */
   readonly delayedDelivery: 'client' | 'broker';
+  /** Of which of its topics brokers keep messages until they are acknowledged: `none` where no topic is persistent. */
+  readonly keptByBroker: 'all' | 'some' | 'none';
   /** One per failed delivery but the last; the first 1,000. */
   readonly waits: readonly WaitExplanation[];
   /** The longest that a wait is held, milliseconds; longer ones are published again where there is a retry letter topic. */
@@ -72,6 +75,10 @@ export interface HandlerExplanation extends TopologyEntry {
   readonly worstCaseMs: number | undefined;
   /** What becomes of a message that is given up. */
   readonly deadLetter: DeadLetterChoice;
+  /** Whether its key goes on then, or waits for a person. */
+  readonly onDeadLetter: OnDeadLetter;
+  /** Whether a broker that can keeps the order of a key that failed. */
+  readonly orderedNegativeAck: OrderedNegativeAckMode;
   /** The subscription that dead letters are kept for; undefined: none is made. */
   readonly deadLetterSubscription: string | undefined;
   /** What is done with a dead letter that the broker refuses for good. */
@@ -90,6 +97,9 @@ export interface ExplanationFacts {
 
 /** More waits than this are not listed: a policy may allow more deliveries than could be counted. */
 const MAX_WAITS = 1_000;
+const KEPT = { none: 'all', some: 'some', all: 'none' } as const;
+/** Whether a broker sends a message again when it is asked, for each kind of topic. */
+const COMES_AGAIN = { none: [true], some: [true, false], all: [false] } as const;
 /** The ends of what a source of randomness gives. */
 const LOWEST = (): number => 0;
 const HIGHEST = (): number => 1 - Number.EPSILON / 2;
@@ -112,11 +122,14 @@ export function explainHandler(plan: HandlerPlan, facts: ExplanationFacts): Hand
     abandonAfterMs: plan.abandonAfterMs,
     ackTimeoutMs: plan.ackTimeoutMs,
     delayedDelivery: plan.delaysInClient ? ('client' as const) : ('broker' as const),
+    keptByBroker: KEPT[placelessOf(plan.spec)],
     waits,
     longestHoldMs: longestHoldMs(plan.spec.type),
     maxHeld: plan.maxHeld,
     worstCaseMs: worstCaseMs(plan, waits),
     deadLetter: plan.deadLetter,
+    onDeadLetter: plan.keyBlocks ? ('block-key' as const) : ('continue' as const),
+    orderedNegativeAck: plan.spec.orderedNegativeAck ?? 'disabled',
     deadLetterSubscription: plan.deadLetterSubscription,
     onDeadLetterRefused: refusalRule(plan.onDeadLetterRefused),
     crashes: crashConsequences(plan, waits, facts),
@@ -124,17 +137,20 @@ export function explainHandler(plan: HandlerPlan, facts: ExplanationFacts): Hand
   return { ...values, text: explanationText(values) };
 }
 
-function waitsOf({ policy, spec, ordering, retry }: HandlerPlan): readonly WaitExplanation[] {
-  const facts = { type: spec.type, ordering, comesAgain: true, republishes: retry !== undefined, heldFull: false };
+function waitsOf({ policy, spec, ordering, retry, brokerMayKeepOrder }: HandlerPlan): readonly WaitExplanation[] {
+  const where = { type: spec.type, ordering, brokerKeepsOrder: brokerMayKeepOrder };
+  const facts = { ...where, republishes: retry !== undefined, heldFull: false };
+  const kinds = COMES_AGAIN[placelessOf(spec)].map((comesAgain) => ({ ...facts, comesAgain }));
   const count = Math.min(policy.maxDeliveries - 1, MAX_WAITS);
-  return Array.from({ length: count }, (_, i) => waitAfter(i + 1, policy, facts));
+  return Array.from({ length: count }, (_, i) => waitAfter(i + 1, policy, kinds));
 }
 
 /** A backoff that fails is replaced for this wait only, as the Settler does. */
-function waitAfter(afterDelivery: number, policy: RedeliveryPolicy, facts: StrategyFacts): WaitExplanation {
+function waitAfter(afterDelivery: number, policy: RedeliveryPolicy, kinds: readonly StrategyFacts[]): WaitExplanation {
   const between = ({ backoff }: Pick<RedeliveryPolicy, 'backoff'>, policyFailure?: string): WaitExplanation => {
     const ends = [LOWEST, HIGHEST].map((random) => redeliveryDelayMs({ ...policy, backoff }, afterDelivery, random));
-    const strategies = [...new Set(ends.map((delayMs) => redeliveryStrategy(delayMs, facts)))];
+    const all = ends.flatMap((delayMs) => kinds.map((facts) => redeliveryStrategy(delayMs, facts)));
+    const strategies = [...new Set(all)];
     return { afterDelivery, minMs: Math.min(...ends), maxMs: Math.max(...ends), strategies, policyFailure };
   };
   try {

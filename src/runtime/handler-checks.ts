@@ -1,19 +1,22 @@
 // What can be wrong with one handler definition: each rule gives a sentence that names the option, the value and
 // the remedy. Nothing throws: the sentences of all handlers are reported together.
 import { checkBatchOptions } from '../core/batch-handler.js';
+import { checkDeliveryPause } from '../core/delivery-pause.js';
 import { describeValue, toError } from '../core/errors.js';
+import { checkFairness } from '../core/fairness.js';
 import type { HandlerDefinition, HandlerOptions } from '../core/handler-definition.js';
 import { HANDLER_OPTION_NAMES } from '../core/handler-definition.js';
 import { OptionChecker } from '../core/options.js';
 import { checkRedact } from '../core/redaction.js';
 import { backoffHint, checkRedeliveryPolicy } from '../core/redelivery-policy.js';
 import { DEAD_LETTER_CHOICES } from '../core/settlement.js';
-import { SUBSCRIPTION_TYPES, redeliversSingly } from '../core/subscription-spec.js';
+import { ORDERED_NEGATIVE_ACK_MODES, SUBSCRIPTION_TYPES, redeliversSingly } from '../core/subscription-spec.js';
 import { isTopic } from '../core/topic.js';
 import { qualifiedPattern, topicPattern } from '../core/topic-pattern.js';
 import type { Transport } from '../ports/transport.js';
 import { MIN_ACK_TIMEOUT_MS } from '../redelivery/ack-timeout-tracker.js';
 import { checkErrorRules, checkIdempotency, checkOutageRules, checkRefusalRule } from './handler-rule-checks.js';
+import { checkOrdering } from './ordering-checks.js';
 
 /** How a definition was made: by `defineHandler`, or by `@Subscribe` on a method. */
 export type HandlerPlace = 'function' | 'method';
@@ -48,6 +51,7 @@ export function handlerProblems(
   if (check.object('options', definition.options)) {
     checkOptions(definition.options, place, check);
     checkCombinations(definition.options, check);
+    checkOrdering(definition.options, facts.transport, check);
     checkTopicOptions(definition.options, fullName, check);
     checkIdempotency(definition, check);
   }
@@ -158,10 +162,14 @@ function checkOptions(options: HandlerOptions, place: HandlerPlace, check: Optio
   check.function('ackTimeoutBackoff', options.ackTimeoutBackoff, backoffHint(options.ackTimeoutBackoff));
   check.oneOf('delayedDelivery', options.delayedDelivery, ['client', 'broker', 'auto']);
   check.oneOf('deadLetter', options.deadLetter, DEAD_LETTER_CHOICES);
+  check.oneOf('onDeadLetter', options.onDeadLetter, ['continue', 'block-key']);
+  check.oneOf('orderedNegativeAck', options.orderedNegativeAck, ORDERED_NEGATIVE_ACK_MODES);
   if (options.deadLetterSubscription !== false)
     check.nonEmptyString('deadLetterSubscription', options.deadLetterSubscription);
   checkRefusalRule(options.onDeadLetterRefused, check);
   if (typeof options.retryTopic !== 'boolean') check.nonEmptyString('retryTopic', options.retryTopic);
+  checkFairness(options.fairness, check);
+  checkDeliveryPause(options.deliveryPause, check);
   checkRedact(options.redact, check);
   checkErrorRules(options.onError, check);
   checkOutageRules(options.outage, check);
@@ -173,16 +181,6 @@ function checkCombinations(options: HandlerOptions, check: OptionChecker): void 
   if (retryTopic !== false && (!redeliversSingly(type) || ordering !== 'none')) {
     check.problem(
       '"retryTopic" lets later messages pass, which exclusive and failover subscriptions and "ordering" forbid; leave it out, or use type "shared" without "ordering"',
-    );
-  }
-  if (ordering === 'key' && type === 'shared') {
-    check.problem(
-      '"ordering: key" cannot hold on a shared subscription, where another consumer may get the next message of a key; use type "key-shared"',
-    );
-  }
-  if (ordering === 'partition' && redeliversSingly(type)) {
-    check.problem(
-      `"ordering: partition" cannot hold on a ${type} subscription, which spreads a partition over consumers; use type "failover"`,
     );
   }
   checkAckTimeout(options, check);

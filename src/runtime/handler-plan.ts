@@ -6,6 +6,9 @@ import type { BatchHandlerFunction, BatchLimits } from '../core/batch-handler.js
 import { resolveBatchOptions } from '../core/batch-handler.js';
 import type { Codec } from '../core/codec.js';
 import { jsonCodec } from '../core/codec.js';
+import type { DeliveryPausePolicy } from '../core/delivery-pause.js';
+import { resolveDeliveryPause } from '../core/delivery-pause.js';
+import type { FairnessOptions } from '../core/fairness.js';
 import type { HandlerDefinition, HandlerFunction, HandlerOptions, OutageRule } from '../core/handler-definition.js';
 import { patternOf } from '../core/handler-definition.js';
 import type { ErrorRule } from '../core/outcome.js';
@@ -50,6 +53,8 @@ export interface HandlerPlan {
   /** Deliveries in the Dispatcher at a time, so that `concurrency` runs of full batches are possible. */
   readonly maxInFlight: number;
   readonly ordering: Ordering;
+  /** Whether a broker may be asked to keep the order of a key that failed (PIP-493). */
+  readonly brokerMayKeepOrder: boolean;
   readonly policy: RedeliveryPolicy;
   readonly timeoutMs: number | undefined;
   readonly abandonAfterMs: number;
@@ -59,6 +64,8 @@ export interface HandlerPlan {
   /** Full names of the topics this handler may send to; undefined: anywhere. */
   readonly publishes: ReadonlySet<string> | undefined;
   readonly deadLetter: DeadLetterChoice;
+  /** Whether what is given up keeps its key waiting for a person. */
+  readonly keyBlocks: boolean;
   readonly deadLetterSubscription: string | undefined;
   readonly onDeadLetterRefused: NonNullable<HandlerOptions['onDeadLetterRefused']>;
   /** Full name of the dead letter topic for messages of `topic`. */
@@ -72,6 +79,10 @@ export interface HandlerPlan {
   readonly maxHeld: number;
   readonly maxHeldBytes: number;
   readonly maxLaneMessages: number;
+  /** What one key may take; undefined: all. */
+  readonly fairness: FairnessOptions | undefined;
+  /** When nothing more is taken because nearly everything fails; undefined: never. */
+  readonly deliveryPause: DeliveryPausePolicy | undefined;
   readonly redact: Redact | undefined;
 }
 
@@ -102,6 +113,8 @@ export const DEFAULT_HANDLER_OPTIONS = {
   onError: [],
   outage: [],
   deadLetter: 'publish',
+  onDeadLetter: 'continue',
+  orderedNegativeAck: 'best-effort',
   onDeadLetterRefused: 'hold',
   retryTopic: false,
   delayedDelivery: 'auto',
@@ -109,6 +122,13 @@ export const DEFAULT_HANDLER_OPTIONS = {
   maxHeldBytes: 64 * 1024 * 1024,
   maxLaneMessages: 1_000,
 } as const satisfies HandlerOptions;
+
+type PlannedSpecOptions = Required<
+  Pick<
+    { [K in keyof HandlerOptions]: NonNullable<HandlerOptions[K]> },
+    'type' | 'initialPosition' | 'prefetch' | 'ordering' | 'orderedNegativeAck'
+  >
+>;
 
 /** Only for definitions that `checkHandler` found nothing wrong with. */
 export function planHandler(definition: HandlerDefinition, context: PlanContext): HandlerPlan {
@@ -124,18 +144,13 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
   const batch = definition.batch && resolveBatchOptions(definition.batch);
   const maxInFlight = concurrency * (batch?.maxMessages ?? 1);
   const readers = readersOf(definition, fullName);
-  const topics = [...readers.keys()];
   const pattern = patternOf(definition.source);
-  const { initialPosition, prefetch = maxInFlight } = options;
-  const spec: SubscriptionSpec = {
-    topics,
-    ...(pattern !== undefined && { pattern: qualifiedPattern(pattern, context.namespace) }),
-    subscription,
-    type,
-    initialPosition,
-    prefetch,
-    consumerName: context.consumerName(name),
-  };
+  const spec = specOf(
+    definition,
+    { ...options, prefetch: options.prefetch ?? maxInFlight },
+    [...readers.keys()],
+    context,
+  );
   return {
     name,
     spec,
@@ -147,6 +162,7 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     batch,
     maxInFlight,
     ordering: options.ordering,
+    brokerMayKeepOrder: brokerMayKeepOrder(spec, context.capabilities),
     policy: resolveRedeliveryPolicy(options.redelivery, resolveRedeliveryPolicy(context.redelivery)),
     timeoutMs,
     abandonAfterMs,
@@ -155,6 +171,7 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     idempotent: idempotent instanceof Idempotency ? idempotent : undefined,
     publishes: options.publishes && new Set(options.publishes.map((topic) => fullName(topic.name))),
     deadLetter: options.deadLetter,
+    keyBlocks: options.onDeadLetter === 'block-key',
     deadLetterSubscription: deadLetterSubscription === false ? undefined : deadLetterSubscription,
     onDeadLetterRefused: refusalRule(options.onDeadLetterRefused, fullName),
     deadLetterTopic: deadLetterNames(options, subscription, fullName),
@@ -165,8 +182,36 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     maxHeld: options.maxHeld,
     maxHeldBytes: options.maxHeldBytes,
     maxLaneMessages: options.maxLaneMessages,
+    fairness: options.fairness,
+    deliveryPause: options.deliveryPause && resolveDeliveryPause(options.deliveryPause),
     redact: options.redact,
   };
+}
+
+function specOf(
+  { name, source, subscription }: HandlerDefinition,
+  { type, initialPosition, prefetch, ordering, orderedNegativeAck }: PlannedSpecOptions,
+  topics: readonly string[],
+  context: PlanContext,
+): SubscriptionSpec {
+  const pattern = patternOf(source);
+  return {
+    topics,
+    ...(pattern !== undefined && { pattern: qualifiedPattern(pattern, context.namespace) }),
+    subscription,
+    type,
+    initialPosition,
+    prefetch,
+    consumerName: context.consumerName(name),
+    ...(type === 'key-shared' && ordering === 'key' && { orderedNegativeAck }),
+  };
+}
+
+function brokerMayKeepOrder(
+  { orderedNegativeAck: mode = 'disabled' }: SubscriptionSpec,
+  capabilities: PlanContext['capabilities'],
+): boolean {
+  return mode !== 'disabled' && capabilities.has('ordered-negative-ack');
 }
 
 function readersOf(

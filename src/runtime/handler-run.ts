@@ -3,6 +3,8 @@
 import type { Delivery } from '../core/delivery.js';
 import { PulseworkError } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
+import { positionText } from '../core/message-id.js';
+import { shownKey } from '../core/message-key.js';
 import type { MessageProperties } from '../core/properties.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan } from './handler-plan.js';
@@ -113,7 +115,7 @@ export class RunDelivery implements Delivery {
     this.topic = record.originTopic;
     this.subscription = plan.spec.subscription;
     this.handler = plan.name;
-    this.key = key instanceof Uint8Array ? Buffer.from(key).toString('base64') : key;
+    this.key = shownKey(key);
     this.orderingKey = orderingKey;
     this.properties = properties;
     this.publishTimeMs = publishTimeMs;
@@ -130,6 +132,10 @@ export class RunDelivery implements Delivery {
   static partsOf(delivery: Delivery): { readonly record: DeliveryRecord; readonly run: HandlerRun } {
     if (!(#record in delivery)) throw new Error('this delivery was not made by the runtime');
     return { record: delivery.#record, run: delivery.#run };
+  }
+
+  get position(): string {
+    return positionText(this.id);
   }
 
   get originId(): string {

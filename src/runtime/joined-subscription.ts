@@ -121,6 +121,11 @@ export class JoinedSubscription implements Subscription {
     return own === undefined || letters === undefined ? undefined : own + letters;
   }
 
+  /** Of the handler's own topics: others may publish retry letters again. */
+  hasReachedEnd(): boolean {
+    return this.#own.subscription.hasReachedEnd?.() === true;
+  }
+
   /** Of the handler's own topics: what was published again has left them. */
   seek(to: Parameters<Subscription['seek']>[0]): Promise<void> {
     return this.#own.subscription.seek(to);

@@ -30,10 +30,8 @@ export class KeptDeliveries {
   }
 
   /** Those that were given up and wait for a person. */
-  get blocked(): number {
-    let blocked = 0;
-    for (const { dueMs } of this.#records) if (dueMs === Infinity) blocked++;
-    return blocked;
+  get givenUp(): readonly DeliveryRecord[] {
+    return [...this.#records].filter(({ givenUp }) => givenUp !== undefined);
   }
 
   /** Keeps `record` until its `dueMs`. */
@@ -41,7 +39,7 @@ export class KeptDeliveries {
     record.state = state;
     this.#records.add(record);
     this.#bytes += record.payloadBytes;
-    // One that is blocked is never due.
+    // One that waits for a person is never due.
     if (record.dueMs === Infinity) return;
     record.timer = this.#clock.setTimer(Math.max(0, record.dueMs - this.#clock.now()), () => {
       this.#remove(record);

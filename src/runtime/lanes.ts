@@ -1,6 +1,6 @@
 // One lane per key (or partition), where order is asked for: the head owns its lane until it is settled, and what
 // comes later on the same key waits behind it. Other keys go on.
-import type { MessageKey } from '../core/message.js';
+import { orderKeyOf } from '../core/message-key.js';
 import type { Ordering } from '../core/subscription-spec.js';
 import type { DeliveryRecord } from './delivery-record.js';
 
@@ -18,16 +18,28 @@ export class Lanes {
     this.#maxWaiting = maxWaiting;
   }
 
-  /** Whether any lane has as many waiting as it may. */
-  get full(): boolean {
-    return this.#fullLanes > 0;
-  }
-
   /** Lanes with messages waiting behind their head. */
   get blocked(): number {
     let blocked = 0;
     for (const { length } of this.#lanes.values()) if (length > 0) blocked++;
     return blocked;
+  }
+
+  /** Whether a lane is a partition; else it is a key. */
+  get byPartition(): boolean {
+    return this.#ordering === 'partition';
+  }
+
+  /** Whose lane is full, undefined when none is. */
+  get fullKey(): string | undefined {
+    if (this.#fullLanes === 0) return undefined;
+    for (const [key, { length }] of this.#lanes) if (length >= this.#maxWaiting) return key;
+    return undefined;
+  }
+
+  waitingBehind(head: DeliveryRecord): number {
+    const key = this.keyOf(head);
+    return key === undefined ? 0 : (this.#lanes.get(key)?.length ?? 0);
   }
 
   /** Payload bytes of everything that waits behind a head. */
@@ -37,7 +49,7 @@ export class Lanes {
 
   /** True when the record may run now: it owns its lane, or needs none. Otherwise it waits in the lane. */
   enter(record: DeliveryRecord): boolean {
-    const key = this.#keyOf(record);
+    const key = this.keyOf(record);
     if (key === undefined) return true;
     const waiting = this.#lanes.get(key);
     if (waiting === undefined) {
@@ -52,7 +64,7 @@ export class Lanes {
 
   /** The head is settled. Gives the record that owns the lane now, undefined when none waits. */
   leave(record: DeliveryRecord): DeliveryRecord | undefined {
-    const key = this.#keyOf(record);
+    const key = this.keyOf(record);
     const waiting = key === undefined ? undefined : this.#lanes.get(key);
     if (key === undefined || waiting === undefined) return undefined;
     if (waiting.length === this.#maxWaiting) this.#fullLanes--;
@@ -60,6 +72,17 @@ export class Lanes {
     if (next === undefined) this.#lanes.delete(key);
     else this.#waitingBytes -= next.payloadBytes;
     return next;
+  }
+
+  /** Takes out all that waits behind this head. */
+  takeBehind(head: DeliveryRecord): readonly DeliveryRecord[] {
+    const key = this.keyOf(head);
+    const waiting = key === undefined ? undefined : this.#lanes.get(key);
+    if (waiting === undefined || waiting.length === 0) return [];
+    if (waiting.length >= this.#maxWaiting) this.#fullLanes--;
+    const taken = waiting.splice(0);
+    for (const record of taken) this.#waitingBytes -= record.payloadBytes;
+    return taken;
   }
 
   /** Takes out what waits behind a head and matches. */
@@ -76,18 +99,10 @@ export class Lanes {
     return removed;
   }
 
-  /** A message without a key has no order to keep. */
-  #keyOf({ message }: DeliveryRecord): string | undefined {
+  /** The name of its lane. A message without a key has no order to keep. */
+  keyOf({ message }: DeliveryRecord): string | undefined {
     if (this.#ordering === 'none') return undefined;
     if (this.#ordering === 'partition') return message.id.topic;
-    const key = message.orderingKey ?? message.key;
-    return key === undefined ? undefined : keyText(key);
+    return orderKeyOf(message);
   }
-}
-
-/** The same for a text and for its bytes, as brokers hash them: one character per byte. */
-function keyText(key: MessageKey): string {
-  if (typeof key !== 'string') return Buffer.from(key).toString('latin1');
-  // oxlint-disable-next-line no-control-regex -- ASCII is what this asks for
-  return /^[\x00-\x7f]*$/.test(key) ? key : Buffer.from(key).toString('latin1');
 }

@@ -65,6 +65,8 @@ async function encodePayload({ topic, payload }: OutgoingMessage): Promise<Uint8
 
 function optionProblems(options: MessageOptions): readonly string[] {
   const check = new OptionChecker();
+  const given: unknown = options;
+  if (!check.object('options', given)) return check.problems;
   check.unknownOptions(options, OPTION_NAMES);
   if (
     options.key !== undefined &&

@@ -3,14 +3,13 @@ import type { SubscriptionType } from '../core/subscription-spec.js';
 import type { HandlerPlan } from './handler-plan.js';
 
 /** In one sentence. */
-export function orderingPromise({ spec, ordering, concurrency, batch, deadLetter }: HandlerPlan): string {
+export function orderingPromise({ spec, ordering, concurrency, batch, deadLetter, keyBlocks }: HandlerPlan): string {
   if (ordering === 'none') return unordered(spec.type, concurrency, batch !== undefined);
   const lane = ordering === 'key' ? 'key' : 'partition';
-  const end = {
-    publish: 'was acknowledged or became a dead letter',
-    skip: 'was acknowledged or given up',
-    block: `was acknowledged (one that is given up blocks its ${lane} until a restart)`,
-  }[deadLetter];
+  const given = deadLetter === 'publish' ? 'became a dead letter' : 'was given up';
+  const end = keyBlocks
+    ? `was acknowledged (one that is given up blocks its ${lane} until a person decides)`
+    : `was acknowledged or ${given}`;
   const others = ordering === 'key' ? 'other keys, and messages without a key, go on' : 'other partitions go on';
   return `messages of one ${lane} run one after the other, as published: the next starts only after the one before ${end}; ${others}`;
 }

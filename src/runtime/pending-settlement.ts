@@ -10,6 +10,8 @@ import type { Publisher } from '../ports/transport.js';
 export interface PendingSettlement {
   readonly outcome: Outcome;
   readonly settlement: Settlement;
+  /** A person decided it, after the run had ended. @default it follows from the run */
+  readonly byPerson?: true | undefined;
   /** When the run started, for the report. */
   readonly startedMs: number;
   /** Who observes the run, if anybody does. */

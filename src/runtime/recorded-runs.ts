@@ -79,6 +79,11 @@ export class RecordedRuns {
     return disposition;
   }
 
+  /** A person decided that it begins anew. */
+  forgetAttempts(record: DeliveryRecord): Promise<void> {
+    return this.#writeEnd(record, { kind: 'settled' });
+  }
+
   async #runRecorded(
     record: DeliveryRecord,
     key: string,

@@ -4,6 +4,7 @@ import { PulseworkError } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
 import { formatMessageId } from '../core/message-id.js';
 import type { Failure, Outcome } from '../core/outcome.js';
+import type { Settlement } from '../core/settlement.js';
 import type { Clock } from '../ports/clock.js';
 import type { LogFields, Logger } from '../ports/logger.js';
 import type { SettlementReport } from '../ports/telemetry.js';
@@ -19,6 +20,8 @@ export interface SettlementReporterOptions {
   readonly telemetry: TelemetryHost;
   readonly logger: Logger;
   readonly clock: Clock;
+  /** Called for each that follows from a run, whoever observes. */
+  readonly onSettled: (settlement: Settlement) => void;
 }
 
 export class SettlementReporter {
@@ -29,7 +32,8 @@ export class SettlementReporter {
   }
 
   settled(record: DeliveryRecord, pending: PendingSettlement): void {
-    const { plugins, telemetry, logger } = this.#options;
+    const { plugins, telemetry, logger, onSettled } = this.#options;
+    if (pending.byPerson !== true) onSettled(pending.settlement);
     const level = levelOf(pending);
     const logged = logger.isEnabled?.(level) ?? true;
     const { observer } = pending;

@@ -3,20 +3,24 @@
 // broker, and the settlement goes on from where it stood.
 import { exponentialBackoff } from '../core/backoff.js';
 import { isClosed, toError } from '../core/errors.js';
+import type { ReceivedMessage } from '../core/message.js';
 import type { MessageId } from '../core/message-id.js';
+import { orderKeyOf } from '../core/message-key.js';
 import type { Outcome } from '../core/outcome.js';
 import { defer, publishRefused, retry } from '../core/outcome.js';
 import { DEFAULT_REDELIVERY_POLICY } from '../core/redelivery-policy.js';
-import type { DeadLetterSettlement, Redeliver, Settlement, SettlementFacts } from '../core/settlement.js';
-import { probeDelayMs, settlementFor } from '../core/settlement.js';
+import type { DeadLetterSettlement, GiveUp, Redeliver, Settlement, SettlementFacts } from '../core/settlement.js';
+import { probeDelayMs, settlementFor, settlementOfGivenUp } from '../core/settlement.js';
 import type { Clock } from '../ports/clock.js';
 import type { Subscription } from '../ports/transport.js';
+import { CopyAcknowledgements } from './copy-acknowledgements.js';
 import type { DeadLetterPublisher } from './dead-letter-publisher.js';
-import type { DeliveryRecord } from './delivery-record.js';
+import type { DeliveryRecord, GivenUp } from './delivery-record.js';
 import type { DeliveryRegistry } from './delivery-registry.js';
 import { afterFailure } from './failure-histories.js';
 import type { FollowUps } from './follow-ups.js';
 import type { HandlerPlan } from './handler-plan.js';
+import type { OrderedNegativeAcks } from './ordered-negative-acks.js';
 import type { PendingSettlement } from './pending-settlement.js';
 import { isPlaceless } from './placeless-messages.js';
 import type { PortCalls } from './port-calls.js';
@@ -53,6 +57,7 @@ export interface SettlerOptions {
   readonly plan: HandlerPlan;
   readonly subscription: Subscription;
   readonly registry: DeliveryRegistry;
+  readonly orderedNegativeAcks: OrderedNegativeAcks;
   readonly followUps: FollowUps;
   readonly deadLetters: DeadLetterPublisher;
   readonly retryLetters: RetryLetterPublisher;
@@ -67,9 +72,11 @@ export interface SettlerOptions {
 
 export class Settler {
   readonly #options: SettlerOptions;
+  readonly #copies: CopyAcknowledgements;
 
   constructor(options: SettlerOptions) {
     this.#options = options;
+    this.#copies = new CopyAcknowledgements(options);
   }
 
   /** Settles a run that ended with `outcome`. Never rejects. @param run the record's last one, or the one an earlier settlement was of */
@@ -92,6 +99,16 @@ export class Settler {
     return pending === undefined ? Promise.resolve(GIVEN_BACK) : this.#perform(record, pending);
   }
 
+  /** A person gives up what waited for that decision: what `deadLetter` says happens now. Never rejects. */
+  giveUp(record: DeliveryRecord, { outcome, history, ...why }: GivenUp): Promise<Disposition> {
+    const { plan, clock } = this.#options;
+    record.givenUp = undefined;
+    record.history = history;
+    const settlement = settlementOfGivenUp(why, plan.deadLetter);
+    const fresh = { observer: undefined, publishes: undefined, refused: false, failures: 0 };
+    return this.#perform(record, { outcome, settlement, byPerson: true, startedMs: clock.now(), ...fresh });
+  }
+
   /** Publishes what waits here as a retry letter, so that its wait outlives this process. What fails goes back as it is. */
   async republish(record: DeliveryRecord): Promise<void> {
     const { clock, registry } = this.#options;
@@ -105,19 +122,18 @@ export class Settler {
     if (disposition.kind !== 'republished') registry.giveBack(record);
   }
 
-  /** A copy of a message that was acknowledged a moment ago: the broker missed it, so it is told again. */
-  async acknowledgeAgain(id: MessageId): Promise<void> {
-    const { calls, subscription, reporter } = this.#options;
-    try {
-      await calls.run('acknowledging a copy', () => subscription.acknowledge([id]));
-    } catch (error) {
-      // It comes once more, and is told once more.
-      reporter.callFailed('acknowledging a copy', id, toError(error), undefined);
-    }
+  /** A copy of a message that was acknowledged a moment ago. */
+  acknowledgeAgain(id: MessageId): void {
+    this.#copies.add(id);
+  }
+
+  /** What it was to do again is not done any more: it is back at the broker. */
+  close(): void {
+    this.#copies.close();
   }
 
   #decide(record: DeliveryRecord, outcome: Outcome): Settlement {
-    const { plan, clock, random, reporter } = this.#options;
+    const { plan, clock, random, reporter, orderedNegativeAcks } = this.#options;
     const { policy, ordering, spec } = plan;
     const facts: SettlementFacts = {
       attempt: record.attempt,
@@ -125,9 +141,11 @@ export class Settler {
       type: spec.type,
       ordering,
       comesAgain: !isPlaceless(record.message.id),
+      brokerKeepsOrder: plan.brokerMayKeepOrder && orderedNegativeAcks.covers(record.message),
       republishes: plan.retry !== undefined && !record.republishRefused,
       heldFull: this.#options.heldFull(),
       deadLetter: plan.deadLetter,
+      keyBlocks: blocksKey(plan, record.message),
       now: clock.now(),
       random,
     };
@@ -157,7 +175,7 @@ export class Settler {
       case 'skip':
         return this.#acknowledge(record, pending);
       case 'block':
-        return this.#block(record, pending);
+        return this.#block(record, pending, settlement);
       case 'leave':
         this.#options.reporter.settled(record, pending);
         this.#options.registry.giveBack(record);
@@ -167,8 +185,9 @@ export class Settler {
 
   /** The last step of every settlement that ends a message's life. */
   async #acknowledge(record: DeliveryRecord, pending: PendingSettlement): Promise<Disposition> {
-    const { calls, subscription, registry, reporter, telemetry } = this.#options;
+    const { calls, subscription, registry, reporter, telemetry, orderedNegativeAcks } = this.#options;
     const { id } = record.message;
+    orderedNegativeAcks.acknowledging(id);
     const observed = telemetry.startAcknowledge(pending.observer);
     try {
       await calls.run('acknowledging', () => subscription.acknowledge([id]));
@@ -195,9 +214,11 @@ export class Settler {
   }
 
   /** It waits for a person: not acknowledged, not run again, its key blocked under `ordering`. */
-  #block(record: DeliveryRecord, pending: PendingSettlement): Disposition {
+  #block(record: DeliveryRecord, pending: PendingSettlement, settlement: GiveUp): Disposition {
     const { reporter, clock } = this.#options;
     reporter.settled(record, pending);
+    const { cause, failure } = settlement;
+    record.givenUp = { cause, failure, outcome: pending.outcome, history: record.history };
     record.history = afterFailure(record.history, record.attempt, clock.now());
     record.pending = undefined;
     return { kind: 'keep', delayMs: Infinity, outage: undefined };
@@ -221,7 +242,7 @@ export class Settler {
   }
 
   #redeliver(record: DeliveryRecord, pending: PendingSettlement, settlement: Redeliver): Disposition {
-    const { registry, clock, reporter } = this.#options;
+    const { registry, clock, reporter, orderedNegativeAcks } = this.#options;
     // Nothing ends a row of waits that spend no attempt: without any time between them it would spin.
     const leastMs = settlement.spendsAttempt ? settlement.delayMs : Math.max(settlement.delayMs, 1);
     const delayMs = settlement.outage === undefined ? leastMs : probeDelayMs(leastMs, record.probes);
@@ -235,6 +256,7 @@ export class Settler {
       // Of a key alone the lane waits behind this delivery anyway.
       return { kind: 'keep', delayMs, outage: outage?.scope === 'subscription' ? outage.dependency : undefined };
     }
+    orderedNegativeAcks.failed(record);
     registry.hold(record, record.dueMs);
     return HELD;
   }
@@ -270,6 +292,11 @@ export class Settler {
     reporter.settlementFailed(record, pending, call, error, delayMs);
     return { kind: 'again', delayMs };
   }
+}
+
+/** What has no key blocks none: nobody could name it to decide about it. */
+function blocksKey({ keyBlocks, ordering }: HandlerPlan, message: ReceivedMessage): boolean {
+  return keyBlocks && (ordering === 'partition' || orderKeyOf(message) !== undefined);
 }
 
 /** Its own backoff may be what failed. */

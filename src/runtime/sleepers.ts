@@ -8,7 +8,7 @@ export interface Sleeper {
   /** Epoch milliseconds. */
   readonly dueMs: number;
   /** What it was, where it was kept in place; undefined where only its id waited. */
-  readonly kept: Pick<DeliveryRecord, 'history' | 'probes' | 'pending'> | undefined;
+  readonly kept: Pick<DeliveryRecord, 'history' | 'probes' | 'pending' | 'givenUp'> | undefined;
 }
 
 /** Beyond it the oldest come back as if they had never waited. */

@@ -1,19 +1,22 @@
 // One handler on one open subscription: wires the parts of a message's journey and owns their end.
 import { isClosed, toError } from '../core/errors.js';
+import type { MessageKey } from '../core/message.js';
 import type { Clock } from '../ports/clock.js';
-import type { SubscriptionHealth } from '../ports/runtime-view.js';
+import type { BlockedKey, SubscriptionHealth } from '../ports/runtime-view.js';
 import type { Subscription } from '../ports/transport.js';
 import { AckTimeoutTracker } from '../redelivery/ack-timeout-tracker.js';
 import { ConsumerLoop } from './consumer-loop.js';
 import { DeadLetterPublisher } from './dead-letter-publisher.js';
 import type { Dependencies } from './dependencies.js';
 import type { DeliveryRecord } from './delivery-record.js';
+import { DeliveryPause } from './delivery-pause.js';
 import { DeliveryRegistry } from './delivery-registry.js';
 import { DeliveryRunner } from './delivery-runner.js';
 import { Dispatcher } from './dispatcher.js';
 import { FollowUps } from './follow-ups.js';
 import { HandlerLog } from './handler-log.js';
 import type { HandlerPlan } from './handler-plan.js';
+import { OrderedNegativeAcks } from './ordered-negative-acks.js';
 import { Outage } from './outage.js';
 import { Pauses } from './pauses.js';
 import type { PluginHost } from './plugin-host.js';
@@ -22,6 +25,7 @@ import type { Publishers } from './publishers.js';
 import { RecordedRuns } from './recorded-runs.js';
 import { RetryLetterPublisher } from './retry-letter-publisher.js';
 import type { ResolvedRuntimeOptions } from './runtime-options.js';
+import type { SettlementReporterOptions } from './settlement-reporter.js';
 import { SettlementReporter } from './settlement-reporter.js';
 import { Settler } from './settler.js';
 import type { TelemetryHost } from './telemetry-host.js';
@@ -43,9 +47,12 @@ export class SubscriptionRunner {
   readonly pauses: Pauses;
   readonly #subscription: Subscription;
   readonly #registry: DeliveryRegistry;
+  readonly #orderedNegativeAcks: OrderedNegativeAcks;
   readonly #dispatcher: Dispatcher;
   readonly #deadLetters: DeadLetterPublisher;
+  readonly #settler: Settler;
   readonly #outage: Outage;
+  readonly #deliveryPause: DeliveryPause;
   readonly #runner: DeliveryRunner;
   readonly #clock: Clock;
   readonly #log: HandlerLog;
@@ -67,21 +74,30 @@ export class SubscriptionRunner {
     this.#clock = clock;
     this.pauses = new Pauses(plan.name, logger, subscription);
     this.#outage = this.#newOutage(context);
+    this.#deliveryPause = this.#newDeliveryPause();
+    this.#orderedNegativeAcks = new OrderedNegativeAcks({
+      subscription,
+      clock,
+      brokerKeepsOrder: (message) => this.#loop.brokerKeepsOrder(message),
+      takeBehind: (record) => this.#loop.takeBehind(record),
+    });
     this.#registry = this.#newRegistry(context);
     const followUps = new FollowUps(plan, { publishers, fullName, clock, calls });
     this.#dispatcher = this.#newDispatcher(context, followUps);
     this.#deadLetters = this.#newDeadLetters(context);
-    const settler = this.#newSettler(context, followUps);
+    this.#settler = this.#newSettler(context, followUps);
     this.#ackTimeouts = this.#newAckTimeouts(context);
-    this.#runner = this.#newRunner(context, settler);
+    this.#runner = this.#newRunner(context, this.#settler);
     this.#loop = new ConsumerLoop({
       plan,
       subscription,
       registry: this.#registry,
+      orderedNegativeAcks: this.#orderedNegativeAcks,
       runner: this.#runner,
-      settler,
+      settler: this.#settler,
       pauses: this.pauses,
       outage: this.#outage,
+      deliveryPause: this.#deliveryPause,
       clock,
       logger,
       onFatal,
@@ -100,21 +116,33 @@ export class SubscriptionRunner {
     if (this.pauses.set('operator', false)) this.#loop.pump();
   }
 
+  blockedKeys(): readonly BlockedKey[] {
+    return this.#loop.blocking.list();
+  }
+
+  release(key: MessageKey): boolean {
+    return this.#loop.release(key);
+  }
+
+  skip(key: MessageKey): boolean {
+    return this.#loop.skip(key);
+  }
+
   /** Runs of the handler going on now. */
   get running(): number {
     return this.#loop.running;
   }
 
   health(): SubscriptionHealth {
-    const reason = this.#degradedBy();
+    const degradedBy = this.#degradedBy();
     const pausedBy = this.pauses.reasons;
-    const working = reason !== undefined ? 'degraded' : pausedBy.length > 0 ? 'paused' : 'running';
+    const working = degradedBy !== undefined ? 'degraded' : pausedBy.length > 0 ? 'paused' : 'running';
     return {
       handler: this.plan.name,
       subscription: this.plan.spec.subscription,
       topics: this.plan.spec.pattern === undefined ? this.plan.spec.topics : this.#loop.topics,
       state: this.#drained === undefined ? working : 'draining',
-      reason,
+      reason: degradedBy ?? this.#ended(),
       pausedBy,
       dependenciesDown: this.#outage.down,
       running: this.running,
@@ -125,16 +153,26 @@ export class SubscriptionRunner {
       kept: this.#loop.kept,
       blocked: this.#loop.blocked,
       blockedKeys: this.#loop.blockedKeys,
-      backlog: this.#backlog(),
+      fullKey: this.#loop.limits.fullKey,
+      throttled: this.#loop.limits.throttled,
+      deliveryPause: this.#deliveryPause.health,
+      backlog: this.#asked('backlog', () => this.#subscription.backlog?.()),
     };
   }
 
+  /** Nothing is wrong with it, but who waits for messages waits in vain. */
+  #ended(): string | undefined {
+    const hasEnded = this.#asked('end', () => this.#subscription.hasReachedEnd?.());
+    if (hasEnded !== true) return undefined;
+    return 'all of its topics were terminated, and everything on them is acknowledged';
+  }
+
   /** What a transport throws here must not take the rest of the health with it. */
-  #backlog(): number | undefined {
+  #asked<T>(what: string, ask: () => T): T | undefined {
     try {
-      return this.#subscription.backlog?.();
+      return ask();
     } catch (error) {
-      this.#log.warn('the backlog could not be told', { handler: this.plan.name, error: toError(error) });
+      this.#log.warn(`the ${what} could not be told`, { handler: this.plan.name, error: toError(error) });
       return undefined;
     }
   }
@@ -155,7 +193,10 @@ export class SubscriptionRunner {
   async close(): Promise<void> {
     this.#loop.end();
     this.#dispatcher.close();
+    this.#settler.close();
+    this.#deliveryPause.close();
     this.#registry.close();
+    this.#orderedNegativeAcks.close();
     this.#ackTimeouts?.close();
     const closing = `closing subscription ${this.plan.spec.subscription}`;
     await this.#calls.run(closing, () => this.#subscription.close()).finally(() => this.#log.close());
@@ -171,6 +212,11 @@ export class SubscriptionRunner {
     });
   }
 
+  #newDeliveryPause(): DeliveryPause {
+    const { plan, pauses } = this;
+    return new DeliveryPause({ plan, pauses, clock: this.#clock, onTaking: () => this.#loop.pump() });
+  }
+
   #newRegistry({ options: { clock, logger, duplicateWindowMs } }: RunnerContext): DeliveryRegistry {
     const { name: handler, ackTimeoutMs } = this.plan;
     return new DeliveryRegistry({
@@ -178,6 +224,7 @@ export class SubscriptionRunner {
       duplicateWindowMs,
       brokerCounts: ackTimeoutMs === undefined,
       isConnected: (message) => this.#loop.isConnected(message),
+      holdsAgain: (message) => this.plan.ordering === 'none' || this.#orderedNegativeAcks.failedBefore(message),
       redeliver: (ids) => this.#redeliver(ids),
       onReleased: () => this.#loop.pump(),
       onRequestFailed: (error, { length: deliveries }) =>
@@ -230,19 +277,21 @@ export class SubscriptionRunner {
     const { options, plugins, telemetry, publishers, calls } = context;
     const { clock, logger, environment } = options;
     const { plan } = this;
+    const onSettled: SettlementReporterOptions['onSettled'] = (made) => this.#deliveryPause.settled(made);
     return new Settler({
       plan,
       subscription: this.#subscription,
       registry: this.#registry,
+      orderedNegativeAcks: this.#orderedNegativeAcks,
       followUps,
       deadLetters: this.#deadLetters,
       retryLetters: new RetryLetterPublisher(plan, publishers, clock),
       calls,
-      reporter: new SettlementReporter({ plan, plugins, telemetry, logger, clock }),
+      reporter: new SettlementReporter({ plan, plugins, telemetry, logger, clock, onSettled }),
       telemetry,
       clock,
       random: environment.random,
-      heldFull: () => this.#loop.full,
+      heldFull: () => this.#loop.limits.full,
     });
   }
 
@@ -293,8 +342,10 @@ export class SubscriptionRunner {
   #degradedBy(): string | undefined {
     if (this.#loop.ended) return 'the subscription ended by itself; nothing more is received';
     if (this.pauses.has('abandoned-runs')) return 'more handlers than "concurrency" did not end in time';
-    const { blocked } = this.#loop;
-    if (blocked > 0) return `${blocked} deliveries were given up and are kept ("deadLetter: block")`;
+    const { blocked, suspendedTopics } = this.#loop;
+    if (suspendedTopics.length > 0)
+      return `the broker of ${suspendedTopics.join(', ')} cannot keep the order of a key that failed ("orderedNegativeAck: required"): nothing is taken from there`;
+    if (blocked > 0) return `${blocked} deliveries were given up and wait for a person`;
     return this.#deadLetters.degraded;
   }
 

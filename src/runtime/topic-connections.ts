@@ -2,10 +2,15 @@
 // connection takes its messages along, and the broker sends them again over the next one, in order.
 import type { ReceivedMessage } from '../core/message.js';
 import { withoutPartition } from '../core/topic-name.js';
+import type { SubscriptionState } from '../ports/transport.js';
 
 interface Attachment {
   readonly connection: number;
   readonly attached: boolean;
+  /** Whether its broker keeps the order of a key that failed. */
+  readonly keepsOrder: boolean;
+  /** Whether nothing is taken from it, because its broker does not, and must (K-50). */
+  readonly suspended: boolean;
 }
 
 export class TopicConnections {
@@ -18,8 +23,14 @@ export class TopicConnections {
     return [...new Set(topics.map(([topic]) => withoutPartition(topic)))];
   }
 
-  set(topic: string, connection: number): void {
-    this.#topics.set(topic, { connection, attached: true });
+  /** Full names of the topics (partitions one by one) from which nothing is taken. */
+  get suspended(): readonly string[] {
+    return [...this.#topics].filter(([, { attached, suspended }]) => attached && suspended).map(([topic]) => topic);
+  }
+
+  set({ topic, connection, state, orderedNegativeAck = false }: SubscriptionState): void {
+    const suspended = state === 'suspended';
+    this.#topics.set(topic, { connection, attached: true, keepsOrder: orderedNegativeAck, suspended });
   }
 
   /** False when it was not attached. */
@@ -34,6 +45,11 @@ export class TopicConnections {
   has({ id, connection }: ReceivedMessage): boolean {
     const known = this.#topics.get(id.topic);
     return known?.attached === true && known.connection === connection;
+  }
+
+  /** Whether it came over a connection that is still there, to a broker that keeps the order of a key that failed. */
+  keepsOrder(message: ReceivedMessage): boolean {
+    return this.has(message) && this.#topics.get(message.id.topic)?.keepsOrder === true;
   }
 
   /**

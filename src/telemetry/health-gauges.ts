@@ -16,6 +16,7 @@ const PAUSE_REASONS: Readonly<Record<PauseReason, true>> = {
   'held-full': true,
   'lane-full': true,
   'abandoned-runs': true,
+  'broad-failure': true,
 };
 const REASONS = Object.keys(PAUSE_REASONS) as readonly PauseReason[];
 

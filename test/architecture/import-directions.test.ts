@@ -17,14 +17,15 @@ const RULES: Readonly<Record<string, Rule>> = {
   'src/ports': { parts: ['src/core'], packages: [] },
   'src/system': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
   'src/redelivery': { parts: ['src/ports', 'src/core'], packages: [] },
+  'src/chunks': { parts: ['src/ports', 'src/core'], packages: [] },
   'src/broker': { parts: ['src/ports', 'src/core'], packages: [] },
   'src/runtime': { parts: ['src/redelivery', 'src/system', 'src/ports', 'src/core'], packages: [SCHEMA] },
   'src/transports/embedded': {
-    parts: ['src/broker', 'src/redelivery', 'src/system', 'src/ports', 'src/core'],
+    parts: ['src/broker', 'src/chunks', 'src/redelivery', 'src/system', 'src/ports', 'src/core'],
     packages: [],
   },
   'src/transports/wire': {
-    parts: ['src/redelivery', 'src/system', 'src/ports', 'src/core'],
+    parts: ['src/chunks', 'src/redelivery', 'src/system', 'src/ports', 'src/core'],
     packages: ['node:', 'lz4-wasm-nodejs', 'snappyjs', '@bokuweb/zstd-wasm'],
   },
   'src/transports/pulsar': {
@@ -34,6 +35,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   'src/telemetry': { parts: ['src/ports', 'src/core'], packages: ['@opentelemetry/api'] },
   'src/stores/memory': { parts: ['src/ports', 'src/core'], packages: [] },
   'src/stores/file': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
+  // `better-sqlite3`, `libsql` and `node:sqlite` are loaded by a name that is found while the program runs.
+  'src/stores/sqlite': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
   // The health endpoint needs Node's HTTP server, the slow handler warning the context of a run.
   'src/plugins': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
   'src/testing': {
@@ -58,6 +61,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   'src/wire.ts': { parts: ['src/transports/wire', 'src/ports', 'src/core'], packages: [] },
   // It also picks what fits the stores of this system: those know only ports.
   'src/file.ts': { parts: ['src/stores/file', 'src/system', 'src/ports'], packages: [] },
+  // The same: the clock.
+  'src/sqlite.ts': { parts: ['src/stores/sqlite', 'src/system', 'src/ports', 'src/core'], packages: [] },
   // The same: signals of this process.
   'src/plugins.ts': { parts: ['src/plugins', 'src/system', 'src/ports'], packages: [] },
   'src/otel.ts': { parts: ['src/telemetry'], packages: [] },

@@ -11,6 +11,7 @@ import { embedded } from 'pulsework/embedded';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { DEFAULT_BACKOFF } from '../../src/core/backoff.js';
 import { DEFAULT_BATCH_LIMITS } from '../../src/core/batch-handler.js';
+import { DEFAULT_DELIVERY_PAUSE as pause } from '../../src/core/delivery-pause.js';
 import type { DelayedDelivery } from '../../src/core/handler-definition.js';
 import { HANDLER_OPTION_NAMES, defineHandler } from '../../src/core/handler-definition.js';
 import { DEFAULT_REDELIVERY_POLICY } from '../../src/core/redelivery-policy.js';
@@ -24,6 +25,7 @@ import {
   resolveRuntimeOptions,
 } from '../../src/runtime/runtime-options.js';
 import { runProgram } from '../support/run-node.js';
+import { settlementFacts } from '../support/settlement-facts.js';
 import { ROOT, repositoryFiles, textOf } from './source-files.js';
 
 const readme = textOf('README.md');
@@ -194,16 +196,7 @@ const outcomeRows = rowsOf('Outcomes').map(([call = '', happens = '', spends = '
 }));
 
 function settle(outcome: Outcome, attempt: number): ReturnType<typeof settlementFor> {
-  const policy = DEFAULT_REDELIVERY_POLICY;
-  const where = {
-    type: 'shared',
-    ordering: 'none',
-    comesAgain: true,
-    deadLetter: 'publish',
-    republishes: false,
-    heldFull: false,
-  } as const;
-  return settlementFor(outcome, { attempt, policy, ...where, now: 0, random: () => 0.5 });
+  return settlementFor(outcome, settlementFacts({ attempt }));
 }
 
 it('its table of outcomes has each of them once', () => {
@@ -269,6 +262,8 @@ it('docs/options.md says of defaults what the code does', () => {
     abandonAfterMs: planOf('shared', [], 7_000).abandonAfterMs === 7_000 ? 'the same as `timeoutMs`' : '?',
     retryTopic: `${plan.retry === undefined ? 'none' : 'a topic'}; \`true\` is \`${retryTopicName('<topic>', '<subscription>')}\``,
     deadLetter: `\`${plan.deadLetter}\``,
+    onDeadLetter: `\`${plan.keyBlocks ? 'block-key' : DEFAULT_HANDLER_OPTIONS.onDeadLetter}\``,
+    orderedNegativeAck: `\`${DEFAULT_HANDLER_OPTIONS.orderedNegativeAck}\``,
     deadLetterSubscription: plan.deadLetterSubscription === plan.spec.subscription ? "the handler's subscription" : '?',
     onDeadLetterRefused: plan.onDeadLetterRefused === 'hold' ? '`hold`' : '?',
     delayedDelivery: `\`${delayedDeliveryOf()}\``,
@@ -276,6 +271,7 @@ it('docs/options.md says of defaults what the code does', () => {
     maxHeld: count(DEFAULT_HANDLER_OPTIONS.maxHeld),
     maxHeldBytes: `${DEFAULT_HANDLER_OPTIONS.maxHeldBytes / 1024 ** 2} MiB`,
     maxLaneMessages: count(DEFAULT_HANDLER_OPTIONS.maxLaneMessages),
+    deliveryPause: `${plan.deliveryPause === undefined ? 'none' : 'on'}; window ${pause.windowSize}, ratio ${pause.failureRatio}, ${inSeconds(pause.initialDelayMs)} to ${inSeconds(pause.maxDelayMs)}, ×${pause.multiplier}`,
   });
 });
 
@@ -320,6 +316,7 @@ const MESSAGE_OPTIONS = names<MessageOptions>({
 const DELIVERY_FIELDS = names<Delivery>({
   payload: true,
   id: true,
+  position: true,
   topic: true,
   originId: true,
   subscription: true,

@@ -30,6 +30,9 @@ interface Ending {
 }
 
 const LONG_MS = hours(1);
+const IN_ORDER = 'Key_Shared, ordering: key';
+/** As on the brokers of today. */
+const IN_ORDER_HERE = 'Key_Shared, ordering: key, a broker without PIP-493';
 const LETTERS = { options: { retryTopic: true }, on: ['Shared', 'Key_Shared'] } as const;
 
 /** By the words of the matrix's first column. */
@@ -45,7 +48,16 @@ const ENDINGS: Readonly<Record<string, Ending>> = {
   '`defer(an hour)`, `retryTopic`': { says: () => defer(LONG_MS), ...LETTERS },
   '`poison(reason)`': { says: () => poison('bad') },
   "`poison(reason)`, `deadLetter: 'skip'`": { says: () => poison('bad'), options: { deadLetter: 'skip' } },
-  "`poison(reason)`, `deadLetter: 'block'`": { says: () => poison('bad'), options: { deadLetter: 'block' } },
+  "`poison(reason)`, `deadLetter: 'block'`": {
+    says: () => poison('bad'),
+    options: { deadLetter: 'block' },
+    on: ['Exclusive', 'Failover', 'Shared', 'Key_Shared'],
+  },
+  "`poison(reason)`, `onDeadLetter: 'block-key'`": {
+    says: () => poison('bad'),
+    options: { onDeadLetter: 'block-key' },
+    on: [IN_ORDER, IN_ORDER_HERE],
+  },
   '`dependencyDown(name)`': { says: () => dependencyDown('db', { retryAfterMs: 30 }) },
   '`fatal(reason)`': { says: () => fatal('stop') },
 };
@@ -55,7 +67,8 @@ const TYPES: Readonly<Record<string, HandlerOptions>> = {
   Failover: { type: 'failover' },
   Shared: { type: 'shared' },
   Key_Shared: { type: 'key-shared' },
-  'Key_Shared, ordering: key': { type: 'key-shared', ordering: 'key' },
+  [IN_ORDER]: { type: 'key-shared', ordering: 'key' },
+  [IN_ORDER_HERE]: { type: 'key-shared', ordering: 'key', orderedNegativeAck: 'disabled' },
 };
 
 interface Observed {
@@ -102,8 +115,8 @@ async function observe(outcome: string, type: string, batch: boolean, failAt = 0
     },
   });
   const runtime = await world.start({ handlers: [handler], transport: faulty });
-  if (batch) await world.publishBatch('t', ['message', 'sibling']);
-  else await world.publish('t', 'message');
+  if (batch) await world.publishBatch('t', ['message', 'sibling'], { key: 'k' });
+  else await world.publish('t', 'message', { key: 'k' });
   const { retryTopic = false } = options;
   await world.clock.advanceBy(40_000 + (retryTopic === false ? 0 : LONG_MS));
   const state = runtime.health()[0]?.state;
@@ -126,7 +139,7 @@ function endingOf(outcome: string): Ending {
 function happens(seen: Observed): string {
   if (!seen.acknowledged)
     return seen.state === 'degraded'
-      ? 'kept unacknowledged until a restart, health says `degraded`'
+      ? 'kept unacknowledged, health says `degraded`'
       : 'left unsettled, back at the broker';
   if (seen.givenUpByChoice) return 'given up: acknowledged, no dead letter';
   if (seen.deadLetters > 0) return 'dead letter published, then acknowledged';

@@ -7,7 +7,9 @@ import { faultsCampaign } from './faults-campaign.js';
 import { differentialCampaign } from './differential-campaign.js';
 import { killCampaign } from './kill-campaign.js';
 import { nackScheduleCampaign } from './nack-schedule-campaign.js';
+import { orderingModelCampaign } from './ordering-model-campaign.js';
 import { otelLinesCampaign } from './otel-lines-campaign.js';
+import { orderingKillsCampaign } from './ordering-kills-campaign.js';
 import { outageCampaign } from './outage-campaign.js';
 import { redeliveryDelayCampaign } from './redelivery-delay-campaign.js';
 import { soakCampaign } from './soak-campaign.js';
@@ -18,8 +20,10 @@ export const CAMPAIGNS: readonly Campaign[] = [
   crashCampaign,
   faultsCampaign,
   killCampaign,
+  orderingKillsCampaign,
   wireCutsCampaign,
   differentialCampaign,
+  orderingModelCampaign,
   nackScheduleCampaign,
   otelLinesCampaign,
   outageCampaign,

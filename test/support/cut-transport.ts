@@ -53,6 +53,7 @@ export class CutSubscription implements Subscription {
   #inner: Subscription | undefined;
   #connection = 0;
   #report: Report = () => undefined;
+  #keepsOrder = false;
   #paused = false;
   #closed = false;
   #opened: (() => void)[] = [];
@@ -69,6 +70,7 @@ export class CutSubscription implements Subscription {
 
   async open(): Promise<void> {
     this.#inner = await this.#subscribe();
+    this.#inner.onState(({ orderedNegativeAck = false }) => (this.#keepsOrder = orderedNegativeAck));
     if (this.#paused) this.#inner.pause();
     this.#connection += 1;
     this.#tell('connected');
@@ -121,6 +123,9 @@ export class CutSubscription implements Subscription {
   async redeliver(ids: readonly MessageId[]): Promise<void> {
     await this.#open('redeliver').redeliver(ids);
   }
+  negativeAcknowledgeOrdered(nacked: readonly MessageId[], returned: readonly MessageId[]): void {
+    this.#inner?.negativeAcknowledgeOrdered?.(nacked, returned);
+  }
   pause(): void {
     this.#paused = true;
     this.#inner?.pause();
@@ -143,7 +148,8 @@ export class CutSubscription implements Subscription {
   }
 
   #tell(state: 'connected' | 'lost'): void {
-    for (const topic of this.#topics) this.#report({ topic, connection: this.#connection, state });
+    const orderedNegativeAck = this.#keepsOrder;
+    for (const topic of this.#topics) this.#report({ topic, connection: this.#connection, state, orderedNegativeAck });
   }
 
   #open(call: string): Subscription {

@@ -118,7 +118,7 @@ export class MetricsWorld {
   }
 
   #handlers() {
-    const ordered = { type: 'key-shared', ordering: 'key', deadLetter: 'block' } as const;
+    const ordered = { type: 'key-shared', ordering: 'key', onDeadLetter: 'block-key' } as const;
     const outage = [{ dependency: 'bank', errors: [BankDown], retryAfterMs: minutes(10) }];
     const batch = { maxMessages: 2, maxWaitMs: 100 };
     const of = { subscription: 's' };

@@ -59,10 +59,14 @@ export class World {
     await this.broker.publish(topic, { payload: Buffer.from(JSON.stringify(value)), properties: {}, ...rest });
   }
 
-  async publishBatch(topic: string, values: readonly unknown[]): Promise<void> {
+  async publishBatch(
+    topic: string,
+    values: readonly unknown[],
+    rest: Pick<ReceivedMessage, 'key'> = {},
+  ): Promise<void> {
     await this.broker.publishBatch(
       topic,
-      values.map((value) => ({ payload: Buffer.from(JSON.stringify(value)), properties: {} })),
+      values.map((value) => ({ payload: Buffer.from(JSON.stringify(value)), properties: {}, ...rest })),
     );
   }
 

@@ -125,7 +125,7 @@ describe('a batch under ordering with a message that blocks its key', () => {
     const cut = new CutTransport(embedded({ broker: world.broker }));
     const runtime = await world.startBatches(
       (all) => all.map(({ payload }) => (payload === 'k1' ? poison('x') : success())),
-      { type: 'key-shared', ordering: 'key', deadLetter: 'block', runtime: { transport: cut.transport } },
+      { type: 'key-shared', ordering: 'key', onDeadLetter: 'block-key', runtime: { transport: cut.transport } },
     );
     await world.publishAll('k1 k2 o1 o2', true);
     await world.clock.advanceBy(seconds(1));

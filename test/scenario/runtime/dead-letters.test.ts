@@ -184,7 +184,7 @@ describe('a handler without dead letters', () => {
   it('that blocks under ordering lets nothing of the key pass, and other keys go on', async () => {
     const world = new World();
     const seen: unknown[] = [];
-    const options = { type: 'key-shared', ordering: 'key', deadLetter: 'block' } as const;
+    const options = { type: 'key-shared', ordering: 'key', onDeadLetter: 'block-key' } as const;
     await world.start({
       handlers: [handler((payload) => (seen.push(payload), payload === 'bad' ? poison('x') : success()), options)],
     });

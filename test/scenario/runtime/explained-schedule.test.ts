@@ -12,7 +12,8 @@ describe('what explain says of a message that always fails is what happens', () 
   it.each([
     ['hold', {}],
     ['local', { type: 'exclusive' }],
-    ['local', { type: 'key-shared', ordering: 'key' }],
+    ['hold', { type: 'key-shared', ordering: 'key' }],
+    ['local', { type: 'key-shared', ordering: 'key', orderedNegativeAck: 'disabled' }],
     ['republish', { retryTopic: true, redelivery: { maxDeliveries: 4, backoff: fixedBackoff(hours(1)) } }],
     ['republish', { retryTopic: true, type: 'key-shared', redelivery: { backoff: fixedBackoff(minutes(2)) } }],
     ['hold', { redelivery: { maxDeliveries: 3, backoff: () => Promise.reject(new Error('no number')) as never } }],

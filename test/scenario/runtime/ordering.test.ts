@@ -44,10 +44,14 @@ async function publishKeyed(...payloads: readonly string[]): Promise<void> {
   for (const payload of payloads) await world.publish('accounts', payload, { key: payload[0] });
 }
 
-describe('ordering: key', () => {
+/** Where a failed message waits: in place, or at a broker that keeps the order of its key (PIP-493). */
+describe.each(['disabled', 'best-effort'] as const)('ordering: key, ordered negative acks %s', (orderedNegativeAck) => {
+  const start = (handle: Parameters<typeof startOrdered>[0], options: HandlerOptions = {}) =>
+    startOrdered(handle, { orderedNegativeAck, ...options });
+
   it('goes by the ordering key where a message has one, as the broker does (K-01)', async () => {
     let failed = false;
-    const { runs } = await startOrdered(({ payload }) => {
+    const { runs } = await start(({ payload }) => {
       if (payload !== 'a1' || failed) return success();
       failed = true;
       return retry();
@@ -70,7 +74,7 @@ describe('ordering: key', () => {
     ],
   ])('a head that ends with %s holds its key, and only its key', async (_, failing) => {
     let failed = false;
-    const { runs } = await startOrdered(({ payload }) => {
+    const { runs } = await start(({ payload }) => {
       if (payload !== 'a1' || failed) return success();
       failed = true;
       return failing();
@@ -83,19 +87,11 @@ describe('ordering: key', () => {
     expect(world.backlog('accounts', 's')).toBe(0);
   });
 
-  it('asks the broker for nothing back: its count would let later messages of the key pass', async () => {
-    const { runs } = await startOrdered(({ attempt }) => (attempt < 3 ? retry() : success()));
-    await publishKeyed('a1', 'a2');
-    await world.clock.advanceBy(seconds(10));
-    expect(runs).toEqual(['a1#1', 'a1#2', 'a1#3', 'a2#1', 'a2#2', 'a2#3']);
-    expect(world.broker.stats('accounts').subscriptions.get('s')?.consumers[0]?.delivered).toBe(2);
-  });
-
   it('runs one message per key at a time and different keys side by side', async () => {
     let running = 0;
     let most = 0;
     const perKey = new Map<string, number>();
-    await startOrdered(
+    await start(
       async ({ key = '' }) => {
         most = Math.max(most, ++running);
         perKey.set(key, (perKey.get(key) ?? 0) + 1);
@@ -114,24 +110,46 @@ describe('ordering: key', () => {
   });
 
   it('goes on with the key after its head became a dead letter', async () => {
-    const { runs } = await startOrdered(({ payload }) => (payload === 'a1' ? poison('bad') : success()));
+    const { runs } = await start(({ payload }) => (payload === 'a1' ? poison('bad') : success()));
     await publishKeyed('a1', 'a2');
     await world.clock.advanceBy(0);
     expect(runs).toEqual(['a1#1', 'a2#1']);
   });
 
   it('a message without a key has no order to keep', async () => {
-    const { runs } = await startOrdered(({ payload, attempt }) =>
-      payload === 'x' && attempt === 1 ? retry() : success(),
-    );
+    const { runs } = await start(({ payload, attempt }) => (payload === 'x' && attempt === 1 ? retry() : success()));
     await world.publish('accounts', 'x');
     await world.publish('accounts', 'y');
     await world.clock.advanceBy(seconds(2));
     expect(runs).toEqual(['x#1', 'y#1', 'x#2']);
   });
 
+  it('keeps order when the dependency of one head is down', async () => {
+    let down = true;
+    const { runs } = await start(() => (down ? dependencyDown('db', { retryAfterMs: seconds(1) }) : success()));
+    await publishKeyed('a1', 'a2', 'b1');
+    await world.clock.advanceBy(500);
+    down = false;
+    await world.clock.advanceBy(seconds(5));
+    expect(runs.filter((run) => run.startsWith('a')).map((run) => run.slice(0, 2))).toEqual(['a1', 'a1', 'a2']);
+    expect(world.backlog('accounts', 's')).toBe(0);
+  });
+});
+
+describe('a message that waits in place', () => {
+  const startInPlace = (handle: Parameters<typeof startOrdered>[0], options: HandlerOptions = {}) =>
+    startOrdered(handle, { orderedNegativeAck: 'disabled', ...options });
+
+  it('asks the broker for nothing back: its count would let later messages of the key pass', async () => {
+    const { runs } = await startInPlace(({ attempt }) => (attempt < 3 ? retry() : success()));
+    await publishKeyed('a1', 'a2');
+    await world.clock.advanceBy(seconds(10));
+    expect(runs).toEqual(['a1#1', 'a1#2', 'a1#3', 'a2#1', 'a2#2', 'a2#3']);
+    expect(world.broker.stats('accounts').subscriptions.get('s')?.consumers[0]?.delivered).toBe(2);
+  });
+
   it('stops taking messages when a lane is full, and goes on when its head is done', async () => {
-    const { runs, runtime } = await startOrdered(
+    const { runs, runtime } = await startInPlace(
       ({ attempt }) => (attempt === 1 ? retryAfter(seconds(60)) : success()),
       {
         maxLaneMessages: 2,
@@ -156,16 +174,29 @@ describe('ordering: key', () => {
     ]);
     expect(world.backlog('accounts', 's')).toBe(0);
   });
+});
 
-  it('keeps order when the dependency of one head is down', async () => {
-    let down = true;
-    const { runs } = await startOrdered(() => (down ? dependencyDown('db', { retryAfterMs: seconds(1) }) : success()));
-    await publishKeyed('a1', 'a2', 'b1');
-    await world.clock.advanceBy(500);
-    down = false;
-    await world.clock.advanceBy(seconds(5));
-    expect(runs.filter((run) => run.startsWith('a')).map((run) => run.slice(0, 2))).toEqual(['a1', 'a1', 'a2']);
-    expect(world.backlog('accounts', 's')).toBe(0);
+describe('a producer batch that mixes keys', () => {
+  const mixed = () => world.log.filter(({ message }) => message.includes('mixes keys'));
+  const batch = (...payloads: readonly string[]) =>
+    payloads.map((payload) => ({ payload: Buffer.from(`"${payload}"`), properties: {}, key: payload[0] }));
+
+  it('is reported once for each producer, by name', async () => {
+    await startOrdered(() => success());
+    await world.broker.publishBatch('accounts', batch('a1', 'b1'), { producerName: 'java-1', sequenceId: 0 });
+    await world.broker.publishBatch('accounts', batch('a2', 'b2'), { producerName: 'java-1', sequenceId: 2 });
+    await world.clock.advanceBy(seconds(1));
+    expect(mixed().map(({ level, fields }) => [level, fields])).toEqual([
+      ['error', { handler: 'ledger', producer: 'java-1', topic: 'persistent://public/default/accounts' }],
+    ]);
+  });
+
+  it('is none where all of it has one key, or no order is asked for', async () => {
+    await startOrdered(() => success());
+    await world.broker.publishBatch('accounts', batch('a1', 'a2'));
+    await world.broker.publishBatch('accounts', batch('b1', 'b2'));
+    await world.clock.advanceBy(seconds(1));
+    expect(mixed()).toEqual([]);
   });
 });
 

@@ -328,36 +328,6 @@ describe('telemetry', () => {
   });
 });
 
-describe('health', () => {
-  it('tells how old things are and what is blocked', async () => {
-    const options = {
-      type: 'key-shared',
-      ordering: 'key',
-      redelivery: { maxDeliveries: 5, backoff: () => minutes(1) },
-    };
-    let hang = false;
-    const handle = (): Outcome | Promise<Outcome> => (hang ? new Promise(() => undefined) : retry());
-    const runtime = await world.start({ handlers: [handler(handle, options)] });
-    const health = () => runtime.health()[0];
-    expect(health()).toMatchObject({ oldestRunMs: undefined, lastDeliveryMs: undefined, oldestFailureMs: undefined });
-
-    const startMs = world.clock.now();
-    for (const value of ['a', 'b']) await world.publish('orders', value, { key: 'k' });
-    await world.clock.advanceBy(seconds(10));
-    expect(health()).toMatchObject({
-      lastDeliveryMs: startMs,
-      oldestFailureMs: seconds(10),
-      kept: 1,
-      blocked: 0,
-      blockedKeys: 1,
-      backlog: 2,
-    });
-    hang = true;
-    await world.clock.advanceBy(seconds(55));
-    expect(health()).toMatchObject({ running: 1, oldestRunMs: seconds(5), oldestFailureMs: seconds(65) });
-  });
-});
-
 describe('currentDelivery()', () => {
   it('is the delivery of the handler that runs, after awaits too, and of none elsewhere', async () => {
     const seen: (string | undefined)[] = [];

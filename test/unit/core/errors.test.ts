@@ -33,6 +33,7 @@ describe('refused for good', () => {
     ['a transport error that says so', new TransportError('MESSAGE_TOO_LARGE', '', { retriable: false }), true],
     ['a transport error that can pass', new TransportError('CONNECTION_LOST', '', { retriable: true }), false],
     ['a refused publish', new PulseworkError('PUBLISH_REFUSED', ''), true],
+    ['what was given', new ConfigurationError(['x']), true],
     ['another error of the library', new PulseworkError('CALL_TIMED_OUT', ''), false],
     ['any other error', new Error(), false],
     ['no error at all', undefined, false],

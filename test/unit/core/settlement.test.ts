@@ -19,6 +19,7 @@ import { probeDelayMs, redeliveryStrategy, settlementFor } from '../../../src/co
 import type { Ordering } from '../../../src/core/subscription-spec.js';
 import { SUBSCRIPTION_TYPES } from '../../../src/core/subscription-spec.js';
 import { topic } from '../../../src/core/topic.js';
+import { settlementFacts } from '../../support/settlement-facts.js';
 
 const NOW = Date.UTC(2026, 0, 1);
 const ORDERINGS: readonly Ordering[] = ['none', 'key', 'partition'];
@@ -26,15 +27,7 @@ const MAX_DELIVERIES = 3;
 
 function facts(more: Partial<SettlementFacts> = {}): SettlementFacts {
   const policy = { maxDeliveries: MAX_DELIVERIES, backoff: (redeliveries: number) => 100 * (redeliveries + 1) };
-  const where = {
-    type: 'shared',
-    ordering: 'none',
-    comesAgain: true,
-    deadLetter: 'publish',
-    republishes: false,
-    heldFull: false,
-  } as const;
-  return { attempt: 1, policy, ...where, now: NOW, random: () => 0.5, ...more };
+  return settlementFacts({ policy, now: NOW, ...more });
 }
 
 /** A settlement in one line, so that the whole table can be read. */

@@ -1,6 +1,6 @@
 // Which topics a pattern means, and what of it a broker may be asked.
 import { describe, expect, it } from 'vitest';
-import { attachable, listedPartitions, topicPattern } from '../../../src/core/topic-pattern.js';
+import { takesFrom, topicPattern } from '../../../src/core/topic-pattern.js';
 import type { PatternDomain, TopicPattern } from '../../../src/core/topic-pattern.js';
 
 function patternOf(pattern: string | RegExp, domain?: PatternDomain): TopicPattern {
@@ -90,22 +90,13 @@ it('a pattern that names one domain and asks for the other is refused', () => {
   expect(topicPattern('non-persistent://a/b/c', 's', 'persistent')).toMatch('"patternDomain" is persistent');
 });
 
-it('partitions that are listed one by one stand for all partitions of their topic, once', () => {
-  const listed = [full('a'), full('b-partition-0'), full('b-partition-2'), full('b'), full('c-partition-0')];
+it('the pattern of a subscription is read once, however often it is asked about', () => {
+  let reads = 0;
+  const pattern = Object.defineProperty(/orders-.*/, 'source', { get: () => ((reads += 1), 'orders-.*') });
+  const options = { type: 'shared', initialPosition: 'earliest', prefetch: 1, consumerName: 'c' } as const;
+  const spec = { ...options, subscription: 's', topics: [], pattern };
 
-  expect(listedPartitions(listed)).toEqual(
-    new Map([
-      [full('b'), 2],
-      [full('c'), 1],
-    ]),
-  );
-  expect(
-    attachable(
-      listed,
-      new Map([
-        [full('b'), 3],
-        [full('c'), 0],
-      ]),
-    ),
-  ).toEqual([full('a'), full('b-partition-0'), full('b-partition-1'), full('b-partition-2'), full('c-partition-0')]);
+  const taken = ['orders-eu', 'orders-us', 'other', 'orders-eu'].map((name) => takesFrom(spec, full(name)));
+
+  expect([taken, reads]).toEqual([[true, true, false, true], 1]);
 });

@@ -39,6 +39,8 @@ const everyOption = {
   outage: [{ dependency: 'bank', errors: [TypeError] }],
   publishes: [refunds],
   deadLetter: 'block',
+  onDeadLetter: 'block-key',
+  orderedNegativeAck: 'required',
   deadLetterTopic: 'graveyard',
   deadLetterSubscription: 'keepers',
   onDeadLetterRefused: { fallbackTopic: 'last-resort' },
@@ -49,6 +51,8 @@ const everyOption = {
   maxHeld: 11,
   maxHeldBytes: 12,
   maxLaneMessages: 13,
+  fairness: { by: ({ properties }) => properties['tenant'], maxConcurrent: 2, ratePerSecond: 14 },
+  deliveryPause: { windowSize: 15 },
   redact: [/secret/],
 } as const satisfies Required<HandlerOptions>;
 

@@ -1,4 +1,5 @@
 // What a plugin gets of a runtime, without a runtime: a clock that stands still, a log that is kept, health as told.
+import { positionText } from '../../../src/core/message-id.js';
 import type {
   Delivery,
   LogFields,
@@ -78,6 +79,9 @@ export function health(fields: Partial<SubscriptionHealth> = {}): SubscriptionHe
     ...where,
     state: 'running',
     reason: undefined,
+    fullKey: undefined,
+    throttled: 0,
+    deliveryPause: undefined,
     pausedBy: [],
     dependenciesDown: [],
     ...counts,
@@ -91,6 +95,7 @@ export function delivery(fields: Partial<Delivery> = {}): Delivery {
     payload: 1,
     id: ID,
     topic: ID.topic,
+    position: positionText(ID),
     originId: '1:2:-1',
     subscription: 's',
     handler: 'billing',

@@ -7,7 +7,6 @@ import {
   explain,
   exponentialBackoff,
   fixedBackoff,
-  hours,
   minutes,
   on,
   poison,
@@ -142,7 +141,7 @@ describe('the text', () => {
     const text = explained({
       type: 'failover',
       ordering: 'partition',
-      deadLetter: 'block',
+      onDeadLetter: 'block-key',
       publishes: [],
       redelivery: { maxDeliveries: 1 },
     }).text;
@@ -152,14 +151,16 @@ describe('the text', () => {
         from          persistent://public/default/jobs
         subscription  workers, failover, 1 run at a time
         to            nowhere
-        order         messages of one partition run one after the other, as published: the next starts only after the one before was acknowledged (one that is given up blocks its partition until a restart); other partitions go on
+        order         messages of one partition run one after the other, as published: the next starts only after the one before was acknowledged (one that is given up blocks its partition until a person decides); other partitions go on
         errors        every error is retry
         deliveries    1 at most, runs without a time limit
         waits         none: a message is delivered once
         deferrals     kept in place
         deliverAt     kept in place until then
         limit         1000 messages waiting here; then the subscription pauses
-        given up      kept unacknowledged until a restart, no dead letter
+        given up      kept unacknowledged, and its key waits, until a person releases it or skips it; then
+                      dead letter to persistent://public/default/jobs-workers-DLQ, kept for subscription workers
+                      a dead letter that is refused for good is tried again, and its message stays
                       at most the time of 1 run after the first delivery began; deferrals, outages, pauses, waiting for a free slot, and delays that an outcome names itself come on top
         if the process dies
           before the run:
@@ -170,8 +171,8 @@ describe('the text', () => {
             cannot be: it declares that it publishes nothing
           while kept in place:
             the broker delivers it again at once: the rest of the wait is lost
-          while it is blocked:
-            it is delivered again
+          while its key is blocked:
+            it is delivered again, and its key after it
           which attempt it is then:
             attempt 1 again: failures were counted here only"
     `);
@@ -317,54 +318,5 @@ describe('of a batch handler', () => {
     expect(explain([handler]).text).toContain(
       'workers, shared, 16 batches of up to 5 messages, collected for 200 ms at most, at a time',
     );
-  });
-});
-
-describe('the start-up report', () => {
-  it('says for each handler how its delays wait', async () => {
-    const world = new World();
-    const backoff = exponentialBackoff({ minMs: minutes(4), maxMs: hours(1) });
-    const redelivery = { maxDeliveries: 4, backoff };
-    const handler = (name: string, options: Partial<HandlerOptions>) =>
-      defineHandler({ ...options, name, source: topic(name), subscription: 's', handle: () => success() });
-    await world.start({
-      handlers: [
-        handler('plain', { redelivery }),
-        handler('letters', { redelivery, retryTopic: true }),
-        handler('ordered', { redelivery, type: 'key-shared', ordering: 'key' }),
-        handler('once', { redelivery: { maxDeliveries: 1 }, deadLetter: 'skip' }),
-        handler('failing', { redelivery: { maxDeliveries: 2, backoff: () => NaN } }),
-      ],
-    });
-
-    const lines = world.log.filter(({ message }) => message === 'handler started');
-    expect(lines.map(({ level, fields }) => [level, fields['handler'], fields['waits']])).toEqual([
-      ['info', 'plain', 'held by id (4 min to 8 min), held by id (long, but there is no retry letter topic) (16 min)'],
-      ['info', 'letters', 'held by id (4 min to 8 min), published again (16 min)'],
-      ['info', 'ordered', 'kept in place (4 min to 16 min)'],
-      ['info', 'once', 'none: a message is delivered once'],
-      [
-        'info',
-        'failing',
-        'held by id (1 s); the default where the policy fails: a backoff must give milliseconds of 0 or more, got NaN on redelivery 0',
-      ],
-    ]);
-    expect(lines[3]?.fields).toMatchInlineSnapshot(`
-      {
-        "deferrals": "kept in place",
-        "delayedDelivery": "broker",
-        "givenUp": "acknowledged without a dead letter: the message is gone",
-        "handler": "once",
-        "maxDeliveries": 1,
-        "ordering": "none",
-        "subscription": "s",
-        "topics": [
-          "persistent://public/default/once",
-        ],
-        "type": "shared",
-        "waits": "none: a message is delivered once",
-      }
-    `);
-    await world.end();
   });
 });

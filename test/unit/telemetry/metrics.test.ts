@@ -216,6 +216,7 @@ describe('of health', () => {
       'held-full': 0,
       'lane-full': 0,
       'abandoned-runs': 0,
+      'broad-failure': 0,
     });
   });
 
