@@ -20,6 +20,7 @@ export default defineConfig({
       { find: /^pulsework\/otel$/, replacement: at('./src/otel.ts') },
       { find: /^pulsework\/file$/, replacement: at('./src/file.ts') },
       { find: /^pulsework\/plugins$/, replacement: at('./src/plugins.ts') },
+      { find: /^pulsework\/sqlite$/, replacement: at('./src/sqlite.ts') },
       { find: /^pulsework\/testing$/, replacement: at('./src/testing.ts') },
     ],
   },
