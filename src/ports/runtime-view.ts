@@ -61,7 +61,7 @@ export interface SubscriptionHealth {
   /** Deliveries given up that wait for a person (`deadLetter: 'block'`, `onDeadLetter: 'block-key'`). */
   readonly blocked: number;
   /** Keys with messages waiting behind one that is not settled, with `ordering`. */
-  readonly blockedKeys: number;
+  readonly waitingKeys: number;
   /** The key with as many messages waiting as may, which keeps new ones of all keys away; undefined when there is none. */
   readonly fullKey: string | undefined;
   /** Deliveries that wait because their key has its share of runs, with `fairness`. */

@@ -104,7 +104,7 @@ export class ConsumerLoop {
   }
 
   /** Keys (or partitions) with messages behind one that is not settled. */
-  get blockedKeys(): number {
+  get waitingKeys(): number {
     return this.#lanes.blocked;
   }
 
@@ -133,7 +133,7 @@ export class ConsumerLoop {
     return this.#connections.keepsOrder(message);
   }
 
-  /** Takes out what waits behind `record` on its key: it goes back, and nothing more is done for it here. */
+  /** Takes out what waits behind `record` on its key and topic: it goes back, and nothing more is done for it here. */
   takeBehind(record: DeliveryRecord): readonly DeliveryRecord[] {
     const behind = this.#lanes.takeBehind(record);
     for (const waiting of behind) this.#options.registry.giveBack(waiting);
@@ -290,6 +290,8 @@ export class ConsumerLoop {
 
   /** Its lane is its own: it runs, or goes on waiting where it slept through a lost connection. */
   #proceed(record: DeliveryRecord): void {
+    // A broker that it came from anew does not know yet that its key waits.
+    if (record.givenUp !== undefined) this.#options.orderedNegativeAcks.failed(record);
     if (record.pending !== undefined) this.#keep(record, 'unsettled');
     else if (record.dueMs > this.#options.clock.now()) this.#keep(record, 'kept');
     else this.#ready.add(record);

@@ -63,20 +63,12 @@ export class DeliveryRunner {
 
   /** Goes on with a settlement whose call failed. */
   resume(record: DeliveryRecord): Promise<Disposition> {
-    const { settler, recordedRuns, clock } = this.#options;
-    record.begin(clock.now());
-    const ending = settler.resume(record);
-    const recorded = recordedRuns === undefined ? ending : recordedRuns.ending(record, ending);
-    return recorded.catch((error: unknown) => this.#fault(record, error));
+    return this.#settleNow(record, (settler) => settler.resume(record));
   }
 
   /** A person gives up what waited for that decision. */
   giveUp(record: DeliveryRecord, givenUp: GivenUp): Promise<Disposition> {
-    const { settler, recordedRuns, clock } = this.#options;
-    record.begin(clock.now());
-    const ending = settler.giveUp(record, givenUp);
-    const recorded = recordedRuns === undefined ? ending : recordedRuns.ending(record, ending);
-    return recorded.catch((error: unknown) => this.#fault(record, error));
+    return this.#settleNow(record, (settler) => settler.giveUp(record, givenUp));
   }
 
   /** What waited for a person begins anew: nothing of it has been tried yet. */
@@ -93,6 +85,15 @@ export class DeliveryRunner {
     if (pending === undefined) return;
     this.#options.telemetry.dropped(pending.observer);
     record.pending = { ...pending, observer: undefined };
+  }
+
+  /** Outside a run; how it ends is written down all the same. */
+  #settleNow(record: DeliveryRecord, settle: (settler: Settler) => Promise<Disposition>): Promise<Disposition> {
+    const { settler, recordedRuns, clock } = this.#options;
+    record.begin(clock.now());
+    const ending = settle(settler);
+    const recorded = recordedRuns === undefined ? ending : recordedRuns.ending(record, ending);
+    return recorded.catch((error: unknown) => this.#fault(record, error));
   }
 
   #run(record: DeliveryRecord): Promise<Disposition> {

@@ -1,6 +1,6 @@
 // What one key or tenant may take of a handler: runs at a time, and runs started per second. What is beyond waits behind
 // its own key, and the others go on. Under `ordering` a delivery owns its lane before it comes here.
-import { describeValue, toError } from '../core/errors.js';
+import { containRejection, describeValue, toError } from '../core/errors.js';
 import type { FairnessMessage } from '../core/fairness.js';
 import { orderKeyOf, shownKey } from '../core/message-key.js';
 import { TokenBucket } from '../core/token-bucket.js';
@@ -228,6 +228,7 @@ export class Fairness {
     try {
       const key: unknown = by(messageOf(record));
       if (key === undefined || typeof key === 'string') return key;
+      containRejection(key);
       throw new TypeError(`it must give a text or undefined, got ${describeValue(key)}`);
     } catch (error) {
       const fields = { ...record.lineFields(plan.name), error: toError(error) };

@@ -74,29 +74,27 @@ export class Lanes {
     return next;
   }
 
-  /** Takes out all that waits behind this head. */
+  /** Takes out what waits behind this head and came from its topic; what another topic sent waits on. */
   takeBehind(head: DeliveryRecord): readonly DeliveryRecord[] {
+    const { topic } = head.message.id;
     const key = this.keyOf(head);
-    const waiting = key === undefined ? undefined : this.#lanes.get(key);
-    if (waiting === undefined || waiting.length === 0) return [];
-    if (waiting.length >= this.#maxWaiting) this.#fullLanes--;
-    const taken = waiting.splice(0);
-    for (const record of taken) this.#waitingBytes -= record.payloadBytes;
-    return taken;
+    return key === undefined ? [] : this.#takeWaiting(key, ({ message }) => message.id.topic === topic);
   }
 
   /** Takes out what waits behind a head and matches. */
-  removeWaiting(matches: (record: DeliveryRecord) => boolean): DeliveryRecord[] {
-    const removed: DeliveryRecord[] = [];
-    for (const [key, waiting] of this.#lanes) {
-      const kept = waiting.filter((record) => !matches(record));
-      if (kept.length === waiting.length) continue;
-      removed.push(...waiting.filter(matches));
-      if (waiting.length >= this.#maxWaiting && kept.length < this.#maxWaiting) this.#fullLanes--;
-      this.#lanes.set(key, kept);
-    }
-    for (const record of removed) this.#waitingBytes -= record.payloadBytes;
-    return removed;
+  removeWaiting(matches: (record: DeliveryRecord) => boolean): readonly DeliveryRecord[] {
+    return [...this.#lanes.keys()].flatMap((key) => this.#takeWaiting(key, matches));
+  }
+
+  #takeWaiting(key: string, matches: (record: DeliveryRecord) => boolean): readonly DeliveryRecord[] {
+    const waiting = this.#lanes.get(key) ?? [];
+    const taken = waiting.filter(matches);
+    if (taken.length === 0) return taken;
+    const kept = waiting.filter((record) => !matches(record));
+    if (waiting.length >= this.#maxWaiting && kept.length < this.#maxWaiting) this.#fullLanes--;
+    this.#lanes.set(key, kept);
+    for (const record of taken) this.#waitingBytes -= record.payloadBytes;
+    return taken;
   }
 
   /** The name of its lane. A message without a key has no order to keep. */

@@ -16,7 +16,7 @@ export interface OrderedNegativeAcksOptions {
   readonly clock: Clock;
   /** Whether the connection that it came over is still there, to a broker that keeps the order. */
   readonly brokerKeepsOrder: (message: ReceivedMessage) => boolean;
-  /** Takes out what waits behind `record` on its key: nothing more is done for it here. */
+  /** Takes out what waits behind `record` on its key and topic: nothing more is done for it here. */
   readonly takeBehind: (record: DeliveryRecord) => readonly DeliveryRecord[];
 }
 
@@ -27,11 +27,6 @@ export class OrderedNegativeAcks {
   constructor(options: OrderedNegativeAcksOptions) {
     this.#options = options;
     this.#guards = new KeyGuards(options.clock);
-  }
-
-  /** Keys of which a message failed and is not known to be acknowledged. */
-  get guarded(): number {
-    return this.#guards.size;
   }
 
   /**

@@ -215,8 +215,10 @@ export class Settler {
 
   /** It waits for a person: not acknowledged, not run again, its key blocked under `ordering`. */
   #block(record: DeliveryRecord, pending: PendingSettlement, settlement: GiveUp): Disposition {
-    const { reporter, clock } = this.#options;
+    const { plan, reporter, clock, orderedNegativeAcks } = this.#options;
     reporter.settled(record, pending);
+    // What the broker keeps back need not wait here, where a key could fill up.
+    if (plan.keyBlocks) orderedNegativeAcks.failed(record);
     const { cause, failure } = settlement;
     record.givenUp = { cause, failure, outcome: pending.outcome, history: record.history };
     record.history = afterFailure(record.history, record.attempt, clock.now());

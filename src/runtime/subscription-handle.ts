@@ -8,9 +8,15 @@ export interface SubscriptionHandle {
   resume(): void;
   /** With `onDeadLetter: 'block-key'`: the keys that wait for a person here, in this process. */
   blockedKeys(): readonly BlockedKey[];
-  /** Runs the message that blocks `key` again, with fresh attempts. @returns false when none does */
+  /**
+   * Runs the message that blocks `key` again, with fresh attempts.
+   * @param key as `blockedKeys` gives it. @returns false when none does. @throws ConfigurationError for what is no key
+   */
   release(key: MessageKey): boolean;
-  /** Gives the message that blocks `key` up, as `deadLetter` says, and goes on with its key. @returns false when none does */
+  /**
+   * Gives the message that blocks `key` up, as `deadLetter` says, and goes on with its key.
+   * @param key as `blockedKeys` gives it. @returns false when none does. @throws ConfigurationError for what is no key
+   */
   skip(key: MessageKey): boolean;
   health(): SubscriptionHealth;
 }

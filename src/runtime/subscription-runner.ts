@@ -152,7 +152,7 @@ export class SubscriptionRunner {
       oldestFailureMs: this.#since(this.#registry.oldestFailureMs),
       kept: this.#loop.kept,
       blocked: this.#loop.blocked,
-      blockedKeys: this.#loop.blockedKeys,
+      waitingKeys: this.#loop.waitingKeys,
       fullKey: this.#loop.limits.fullKey,
       throttled: this.#loop.limits.throttled,
       deliveryPause: this.#deliveryPause.health,
@@ -345,7 +345,7 @@ export class SubscriptionRunner {
     const { blocked, suspendedTopics } = this.#loop;
     if (suspendedTopics.length > 0)
       return `the broker of ${suspendedTopics.join(', ')} cannot keep the order of a key that failed ("orderedNegativeAck: required"): nothing is taken from there`;
-    if (blocked > 0) return `${blocked} deliveries were given up and wait for a person`;
+    if (blocked > 0) return `given up and waiting for a person: ${blocked}`;
     return this.#deadLetters.degraded;
   }
 

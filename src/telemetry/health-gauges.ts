@@ -73,7 +73,7 @@ export class HealthGauges {
 }
 
 function observeSeries(observe: Observe, healths: readonly SubscriptionHealth[]): void {
-  for (const name of ['running', 'held', 'kept', 'blocked', 'blockedKeys'] as const)
+  for (const name of ['running', 'held', 'kept', 'blocked', 'waitingKeys'] as const)
     observe(name, sum(healths.map((health) => health[name])));
   observe('dependenciesDown', sum(healths.map(({ dependenciesDown }) => dependenciesDown.length)));
   observe('oldestRun', oldestSeconds(healths.map(({ oldestRunMs }) => oldestRunMs)));

@@ -42,7 +42,7 @@ export const GAUGES = {
   ),
   kept: described('pulsework.deliveries.kept', '{delivery}', 'Deliveries kept with their payload to run in place.'),
   blocked: described('pulsework.deliveries.blocked', '{delivery}', 'Deliveries given up that wait for a person.'),
-  blockedKeys: described('pulsework.keys.blocked', '{key}', 'Keys that wait behind a message that is not settled.'),
+  waitingKeys: described('pulsework.keys.waiting', '{key}', 'Keys with messages behind one that is not settled.'),
   dependenciesDown: described(
     'pulsework.dependencies.down',
     '{dependency}',

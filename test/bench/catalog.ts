@@ -2,6 +2,8 @@
 import { attemptStoreBenchmark } from './attempt-store-benchmark.js';
 import { brokerBenchmark } from './broker-benchmark.js';
 import { heldBenchmark } from './held-benchmark.js';
+import { orderingBenchmark } from './ordering-benchmark.js';
+import { orderingWireBenchmark } from './ordering-wire-benchmark.js';
 import { runtimeBenchmark } from './runtime-benchmark.js';
 import { telemetryBenchmark } from './telemetry-benchmark.js';
 import { trackerBenchmark } from './tracker-benchmark.js';
@@ -11,11 +13,13 @@ import { wireProduceBenchmark } from './wire-produce-benchmark.js';
 
 export const BENCHMARKS: readonly Benchmark[] = [
   runtimeBenchmark,
+  orderingBenchmark,
   telemetryBenchmark,
   heldBenchmark,
   trackerBenchmark,
   brokerBenchmark,
   wireProduceBenchmark,
   wireConsumeBenchmark,
+  orderingWireBenchmark,
   attemptStoreBenchmark,
 ];

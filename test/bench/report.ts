@@ -1,5 +1,6 @@
 // From samples to rows, and from rows to what is printed.
-import { pairedRatio, summarize } from './statistics.js';
+import { pairedRatios, summarize } from './statistics.js';
+import type { Summary } from './statistics.js';
 import type { Benchmark, Measurement } from './variant.js';
 
 /** One figure of one variant, as `--json` prints it. */
@@ -15,6 +16,9 @@ export interface Row {
   readonly baseline: string | null;
   /** This variant's figure divided by the baseline's, in this unit; null without a baseline. */
   readonly ratio: number | null;
+  /** The spread of the ratios, each of a round; null without a baseline. */
+  readonly ratioP10: number | null;
+  readonly ratioP90: number | null;
 }
 
 /** Measurements by variant, one per round, the same number for each. */
@@ -29,24 +33,30 @@ export function rowsOf(benchmark: Benchmark, samples: Samples): Row[] {
       const values = valuesOf(own, unit);
       const baselineValues = valuesOf(compared, unit);
       const comparable = baseline !== undefined && baselineValues.length > 0;
-      const ratio = comparable ? pairedRatio(values, baselineValues) : null;
       const row = {
         name: benchmark.name,
         variant,
         unit,
         ...summarize(values),
-        baseline: comparable ? baseline : null,
-        ratio,
+        ...(comparable ? comparedWith(baseline, pairedRatios(values, baselineValues)) : NOT_COMPARED),
       };
       rows.push(row);
       if (unit === 'ns/message') rows.push(perSecond(row));
       if (!comparable || !lessBaseline) continue;
       const less = values.map((value, round) => value - (baselineValues[round] ?? NaN));
       const difference = { name: benchmark.name, variant: `${variant}, less ${baseline}`, unit };
-      rows.push({ ...difference, ...summarize(less), baseline: null, ratio: null });
+      rows.push({ ...difference, ...summarize(less), ...NOT_COMPARED });
     }
   }
   return rows;
+}
+
+type Comparison = Pick<Row, 'baseline' | 'ratio' | 'ratioP10' | 'ratioP90'>;
+
+const NOT_COMPARED: Comparison = { baseline: null, ratio: null, ratioP10: null, ratioP90: null };
+
+function comparedWith(baseline: string, { median, p10, p90 }: Summary): Comparison {
+  return { baseline, ratio: median, ratioP10: p10, ratioP90: p90 };
 }
 
 function valuesOf(measurements: readonly Measurement[], unit: string): number[] {
@@ -62,11 +72,28 @@ function perSecond(row: Row): Row {
     median: rate(row.median),
     p10: rate(row.p90),
     p90: rate(row.p10),
-    ratio: row.ratio === null ? null : 1 / row.ratio,
+    ratio: turnedOver(row.ratio),
+    ratioP10: turnedOver(row.ratioP90),
+    ratioP90: turnedOver(row.ratioP10),
   };
 }
 
-const HEADINGS = ['benchmark', 'variant', 'unit', 'median', 'p10', 'p90', 'ratio', 'to'] as const;
+function turnedOver(ratio: number | null): number | null {
+  return ratio === null ? null : 1 / ratio;
+}
+
+const HEADINGS = [
+  'benchmark',
+  'variant',
+  'unit',
+  'median',
+  'p10',
+  'p90',
+  'ratio',
+  'ratio p10',
+  'ratio p90',
+  'to',
+] as const;
 
 /** A Markdown table, so that it can be pasted. */
 export function tableOf(rows: readonly Row[]): string {
@@ -77,7 +104,9 @@ export function tableOf(rows: readonly Row[]): string {
     shown(row.median),
     shown(row.p10),
     shown(row.p90),
-    row.ratio === null ? '' : row.ratio.toFixed(2),
+    shownRatio(row.ratio),
+    shownRatio(row.ratioP10),
+    shownRatio(row.ratioP90),
     row.baseline ?? '',
   ]);
   const widths = HEADINGS.map((heading, column) =>
@@ -90,9 +119,13 @@ export function tableOf(rows: readonly Row[]): string {
 }
 
 function isNumber(column: number): boolean {
-  return column >= HEADINGS.indexOf('median') && column <= HEADINGS.indexOf('ratio');
+  return column >= HEADINGS.indexOf('median') && column <= HEADINGS.indexOf('ratio p90');
 }
 
 function shown(value: number): string {
   return Math.round(value).toLocaleString('en-US');
+}
+
+function shownRatio(ratio: number | null): string {
+  return ratio === null ? '' : ratio.toFixed(2);
 }

@@ -20,15 +20,12 @@ export function summarize(samples: readonly number[]): Summary {
 }
 
 /**
- * The median of the ratios round by round: both samples of a round were taken within a second, so what else runs on the
- * machine weighs on both.
+ * The ratios round by round, as a median with its spread: both samples of a round were taken within a second, so what else
+ * runs on the machine weighs on both.
  */
-export function pairedRatio(samples: readonly number[], baseline: readonly number[]): number {
+export function pairedRatios(samples: readonly number[], baseline: readonly number[]): Summary {
   if (samples.length !== baseline.length) {
     throw new RangeError(`paired samples must be equally many, got ${samples.length} and ${baseline.length}`);
   }
-  return quantile(
-    samples.map((sample, round) => sample / (baseline[round] ?? NaN)),
-    0.5,
-  );
+  return summarize(samples.map((sample, round) => sample / (baseline[round] ?? NaN)));
 }

@@ -44,7 +44,7 @@ const METRICS = {
   'pulsework.dependencies.down': 0,
   'pulsework.drain.duration': 1,
   'pulsework.failure.oldest_age': 0,
-  'pulsework.keys.blocked': 0,
+  'pulsework.keys.waiting': 0,
   'pulsework.outcomes': 6,
   'pulsework.run.oldest_age': 0,
   'pulsework.settlements': 6,

@@ -79,7 +79,7 @@ describe.each(['disabled', 'best-effort'] as const)(
       ]);
       expect(runtime.health()[0]).toMatchObject({
         state: 'degraded',
-        reason: '1 deliveries were given up and wait for a person',
+        reason: 'given up and waiting for a person: 1',
         blocked: 1,
       });
       expect(await world.deadLetters('accounts', 's')).toEqual([]);
@@ -170,6 +170,15 @@ describe.each(['disabled', 'best-effort'] as const)(
       expect(subscription.skip('a')).toBe(false);
     });
 
+    it('is not known by what is no key', async () => {
+      const { subscription } = await blocked({ orderedNegativeAck });
+      for (const wrong of [undefined, null, 7, {}] as never[]) {
+        expect(() => subscription.release(wrong)).toThrow(/"key" must be a text or bytes \(Uint8Array\), got /);
+        expect(() => subscription.skip(wrong)).toThrow(/"key" must be a text or bytes \(Uint8Array\), got /);
+      }
+      expect(subscription.blockedKeys()).toMatchObject([{ key: 'a' }]);
+    });
+
     it('stays blocked over a lost connection, without another run', async () => {
       const { subscription } = await blocked({ orderedNegativeAck });
       runs.length = 0;
@@ -214,6 +223,43 @@ describe('the key with too many messages behind its head', () => {
     runtime.subscription('s', 'accounts').skip('a');
     await world.clock.advanceBy(seconds(1));
     expect(runtime.health()[0]).toMatchObject({ pausedBy: [], fullKey: undefined });
+  });
+});
+
+describe('a key that waits for a person where the broker keeps its order', () => {
+  it('does not fill up, however it was given up and over a lost connection: other keys go on', async () => {
+    const seen: string[] = [];
+    const runtime = await world.start({
+      handlers: [
+        defineHandler({
+          name: 'ledger',
+          source: topic('accounts'),
+          subscription: 's',
+          type: 'key-shared',
+          ordering: 'key',
+          onDeadLetter: 'block-key',
+          maxLaneMessages: 2,
+          handle: ({ payload }) => {
+            seen.push(String(payload));
+            return payload === 'a1' ? poison('bad') : success();
+          },
+        }),
+      ],
+    });
+    const subscription = runtime.subscription('s', 'accounts');
+    await publish('a1', 'a2', 'a3', 'a4', 'a5', 'b1');
+    await world.clock.advanceBy(seconds(1));
+    expect(seen).toEqual(['a1', 'b1']);
+    expect(runtime.health()[0]).toMatchObject({ pausedBy: [], waitingKeys: 0, blocked: 1 });
+    world.broker.unload(TOPIC);
+    await publish('a6', 'b2');
+    await world.clock.advanceBy(seconds(1));
+    expect(seen).toEqual(['a1', 'b1', 'b2']);
+    expect(runtime.health()[0]).toMatchObject({ pausedBy: [], waitingKeys: 0, blocked: 1 });
+    subscription.skip('a');
+    await world.clock.advanceBy(seconds(1));
+    expect(seen.slice(3)).toEqual(['a2', 'a3', 'a4', 'a5', 'a6']);
+    expect(world.backlog('accounts', 's')).toBe(0);
   });
 });
 

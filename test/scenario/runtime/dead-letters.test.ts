@@ -172,7 +172,7 @@ describe('a handler without dead letters', () => {
     expect(world.backlog('jobs', 'workers')).toBe(1);
     expect(runtime.health()[0]).toMatchObject({
       state: 'degraded',
-      reason: expect.stringContaining('1 deliveries were given up') as string,
+      reason: expect.stringContaining('given up and waiting for a person: 1') as string,
     });
     await world.drain(runtime);
     await world.start({ handlers });

@@ -32,7 +32,7 @@ it('tells how old things are and what is blocked', async () => {
     oldestFailureMs: seconds(10),
     kept: 1,
     blocked: 0,
-    blockedKeys: 1,
+    waitingKeys: 1,
     backlog: 2,
   });
   hang = true;

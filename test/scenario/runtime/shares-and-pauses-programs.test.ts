@@ -107,7 +107,7 @@ it.each(Array.from({ length: 20 }, (_, i) => i + 1))('seed %d', async (seed) => 
   await world.clock.advanceBy(hours(2));
 
   expect([world.backlog('letters', 's'), program.over]).toEqual([0, 0]);
-  expect(runtime.health()[0]).toMatchObject({ running: 0, kept: 0, held: 0, throttled: 0, blockedKeys: 0 });
+  expect(runtime.health()[0]).toMatchObject({ running: 0, kept: 0, held: 0, throttled: 0, waitingKeys: 0 });
   const dead = await world.deadLetters('letters', 's');
   const ended = new Set([...program.ended.values()].flat());
   expect(ended.size + dead.length).toBeGreaterThanOrEqual(MESSAGES);

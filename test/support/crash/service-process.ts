@@ -5,7 +5,6 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { ROOT } from '../../architecture/source-files.js';
 import { bundledProgram } from '../bundled-program.js';
-import type { ServiceSettings } from './service-jobs.js';
 
 const PROGRAM = 'test/support/crash/service-program.ts';
 /** How much of its standard error a failure shows. */
@@ -23,6 +22,8 @@ export interface ServiceLife {
 export interface ServiceProcessOptions {
   /** Megabytes of heap. @default as Node chooses */
   readonly heapMb?: number | undefined;
+  /** Path from the root. Its one argument is the settings. @default the service of `service-program.ts` */
+  readonly program?: string | undefined;
 }
 
 export class ServiceProcess {
@@ -51,9 +52,13 @@ export class ServiceProcess {
     });
   }
 
-  static async start(settings: ServiceSettings, { heapMb }: ServiceProcessOptions = {}): Promise<ServiceProcess> {
+  /** @param settings as JSON can tell them. */
+  static async start(
+    settings: object,
+    { heapMb, program = PROGRAM }: ServiceProcessOptions = {},
+  ): Promise<ServiceProcess> {
     const heap = heapMb === undefined ? [] : [`--max-old-space-size=${heapMb}`];
-    const run = await bundledProgram(PROGRAM);
+    const run = await bundledProgram(program);
     const child = spawn(process.execPath, [...heap, ...run, JSON.stringify(settings)], {
       cwd: ROOT,
       stdio: ['ignore', 'pipe', 'pipe'],

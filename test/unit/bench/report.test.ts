@@ -27,6 +27,8 @@ it('a row has the spread of the samples and the ratio to the baseline', () => {
     p90: 57,
     baseline: 'bare',
     ratio: 3,
+    ratioP10: 3,
+    ratioP90: 3,
   });
 });
 
@@ -51,6 +53,8 @@ it('time per message is told as a rate too, its slow end and its ratio turned ov
 
   expect(rates[1]?.p10).toBeLessThan(rates[1]?.p90 ?? 0);
   expect(rates[1]?.ratio).toBeCloseTo(1 / 3);
+  expect(rates[1]?.ratioP10).toBeCloseTo(1 / 3.8);
+  expect(rates[1]?.ratioP90).toBeCloseTo(1 / 2.2);
 });
 
 it('what is beyond the baseline is taken round by round where a variant asks for it', () => {

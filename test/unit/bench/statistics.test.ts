@@ -1,6 +1,6 @@
 // The figures of a benchmark are only as good as their arithmetic.
 import { describe, expect, it } from 'vitest';
-import { pairedRatio, quantile, summarize } from '../../bench/statistics.js';
+import { pairedRatios, quantile, summarize } from '../../bench/statistics.js';
 
 describe('quantile', () => {
   it('is the middle of an odd number of samples, in any order', () => {
@@ -44,16 +44,23 @@ describe('summarize', () => {
   });
 });
 
-describe('pairedRatio', () => {
+describe('pairedRatios', () => {
   it('compares each round with the same round of the baseline, so that a slow minute does not count', () => {
-    expect(pairedRatio([20, 200, 22], [10, 100, 11])).toBe(2);
+    expect(pairedRatios([20, 200, 22], [10, 100, 11])).toEqual({ median: 2, p10: 2, p90: 2 });
   });
 
   it('is the median of the ratios, not the ratio of the medians', () => {
-    expect(pairedRatio([10, 30, 90], [10, 10, 90])).toBe(1);
+    expect(pairedRatios([10, 30, 90], [10, 10, 90]).median).toBe(1);
+  });
+
+  it('has the spread of the ratios', () => {
+    const samples = Array.from({ length: 11 }, (_, n) => 10 * n);
+    const baseline = samples.map(() => 10);
+
+    expect(pairedRatios(samples, baseline)).toEqual({ median: 5, p10: 1, p90: 9 });
   });
 
   it('refuses rounds that have no partner', () => {
-    expect(() => pairedRatio([1, 2], [1])).toThrow('equally many, got 2 and 1');
+    expect(() => pairedRatios([1, 2], [1])).toThrow('equally many, got 2 and 1');
   });
 });

@@ -7,8 +7,8 @@ import { DEFAULT_DELIVERY_PAUSE, checkDeliveryPause, resolveDeliveryPause } from
 import { OptionChecker } from '../../../src/core/options.js';
 import { defer, dependencyDown, fatal, poison, retry, retryAfter, skip, success } from '../../../src/core/outcome.js';
 import type { Outcome } from '../../../src/core/outcome.js';
-import { DEFAULT_REDELIVERY_POLICY } from '../../../src/core/redelivery-policy.js';
 import { settlementFor } from '../../../src/core/settlement.js';
+import { settlementFacts } from '../../support/settlement-facts.js';
 
 function machine(options: DeliveryPauseOptions = {}): BroadFailure {
   return new BroadFailure(resolveDeliveryPause({ windowSize: 4, ...options }));
@@ -192,20 +192,6 @@ class Model {
 }
 
 describe('a settlement says of the application (K-53: samples are what it acknowledged or failed)', () => {
-  const facts = {
-    policy: DEFAULT_REDELIVERY_POLICY,
-    type: 'shared',
-    ordering: 'none',
-    comesAgain: true,
-    brokerKeepsOrder: false,
-    deadLetter: 'publish',
-    keyBlocks: false,
-    republishes: false,
-    heldFull: false,
-    now: 0,
-    random: () => 0.5,
-  } as const;
-
   it.each<[string, Outcome, number, boolean | undefined]>([
     ['success', success(), 1, false],
     ['skip', skip('not mine'), 1, false],
@@ -217,13 +203,13 @@ describe('a settlement says of the application (K-53: samples are what it acknow
     ['dependencyDown', dependencyDown('bank'), 1, undefined],
     ['fatal', fatal('stop'), 1, undefined],
   ])('after %s: failed %#', (_, outcome, attempt, failed) => {
-    expect(failedOf(settlementFor(outcome, { ...facts, attempt }))).toBe(failed);
+    expect(failedOf(settlementFor(outcome, settlementFacts({ attempt })))).toBe(failed);
   });
 
   it('a dead letter that is only skipped or kept is a failure too, and so is what blocks its key', () => {
     for (const deadLetter of ['skip', 'block', 'publish'] as const)
-      expect(failedOf(settlementFor(poison('bad'), { ...facts, attempt: 1, deadLetter }))).toBe(true);
-    expect(failedOf(settlementFor(poison('bad'), { ...facts, attempt: 1, keyBlocks: true }))).toBe(true);
+      expect(failedOf(settlementFor(poison('bad'), settlementFacts({ deadLetter })))).toBe(true);
+    expect(failedOf(settlementFor(poison('bad'), settlementFacts({ keyBlocks: true })))).toBe(true);
   });
 });
 

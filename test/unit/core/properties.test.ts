@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { NO_PROPERTIES, copyProperties, propertyProblems } from '../../../src/core/properties.js';
+import { NO_PROPERTIES, areProperties, copyProperties, propertyProblems } from '../../../src/core/properties.js';
 
 const hostile = JSON.parse('{"__proto__":"a","constructor":"b","length":"c","größe":"d"}') as Record<string, string>;
 
@@ -51,11 +51,15 @@ describe('propertyProblems', () => {
     expect(propertyProblems(properties)).toEqual([]);
   });
 
-  it.each([null, 'a', 5, ['a']])('refuses %j as a whole', (properties) => {
-    expect(propertyProblems(properties)).toEqual([
-      expect.stringMatching(/^"properties" must be an object of texts, got /),
-    ]);
-  });
+  it.each([null, 'a', 5, ['a'], [], new Map([['a', '1']]), new Headers({ a: '1' })])(
+    'refuses %o as a whole',
+    (properties) => {
+      expect(propertyProblems(properties)).toEqual([
+        expect.stringMatching(/^"properties" must be an object of texts, got /),
+      ]);
+      expect(areProperties(properties)).toBe(false);
+    },
+  );
 
   it('names each property that is no text', () => {
     expect(propertyProblems({ a: 1, b: 'fine', c: null })).toEqual([

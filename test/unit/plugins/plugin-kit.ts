@@ -72,7 +72,7 @@ export class Control implements RuntimeControl {
 }
 
 export function health(fields: Partial<SubscriptionHealth> = {}): SubscriptionHealth {
-  const counts = { running: 0, held: 0, kept: 0, blocked: 0, blockedKeys: 0, backlog: 0 };
+  const counts = { running: 0, held: 0, kept: 0, blocked: 0, waitingKeys: 0, backlog: 0 };
   const times = { oldestRunMs: undefined, lastDeliveryMs: undefined, oldestFailureMs: undefined };
   const where = { handler: 'billing', subscription: 's', topics: [ID.topic] };
   return {

@@ -67,7 +67,7 @@ export function health(more: Partial<SubscriptionHealth> = {}): SubscriptionHeal
     oldestFailureMs: undefined,
     kept: 0,
     blocked: 0,
-    blockedKeys: 0,
+    waitingKeys: 0,
     backlog: undefined,
     ...more,
   };
