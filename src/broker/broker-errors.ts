@@ -23,6 +23,11 @@ export function topicTerminated(topic: string): TransportError {
   return new TransportError('TOPIC_TERMINATED', `topic "${topic}" was already terminated`, { retriable: false });
 }
 
+/** In Pulsar's words (T-19). */
+export function noTransactions(): TransportError {
+  return new TransportError('NOT_ALLOWED', "Server don't support transaction ack!", { retriable: false });
+}
+
 /** Somebody is connected who must leave first. */
 export function stillInUse(message: string): TransportError {
   return new TransportError('NOT_ALLOWED', message, { retriable: true });

@@ -88,7 +88,7 @@ export function resolveBrokerOptions(
 ): ResolvedBrokerOptions {
   const check = new OptionChecker('EmbeddedBroker');
   if (check.object('options', options)) {
-    check.unknownOptions(options, [...OPTION_NAMES, 'clock', 'store']);
+    check.unknownOptions(options, [...OPTION_NAMES, 'clock', 'store', 'pendingAcks']);
     checkParts(check);
     for (const name of OPTION_NAMES) {
       if (SWITCHES.includes(name)) check.boolean(name, options[name]);

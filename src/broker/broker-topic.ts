@@ -117,7 +117,7 @@ export class BrokerTopic {
     const subscription = this.#subscriptions.get(name);
     // Gone before anyone is told, so that who comes again makes it anew.
     this.#subscriptions.delete(name);
-    subscription?.unload();
+    subscription?.remove();
     this.#trim();
   }
 
@@ -174,7 +174,7 @@ export class BrokerTopic {
 
   /** It is deleted: whoever is connected is disconnected and told so. */
   disconnectAll(): void {
-    for (const subscription of this.#subscriptions.values()) subscription.unload();
+    for (const subscription of this.#subscriptions.values()) subscription.remove();
     this.#tellDisconnected(this.producers.disconnectAll());
   }
 

@@ -10,6 +10,7 @@ import type { ConsumerConnection } from './consumer-connection.js';
 import type { BrokerTopic } from './broker-topic.js';
 import { allStored } from './topic-subscription.js';
 import type { MessagePlace, TopicSubscription } from './topic-subscription.js';
+import { acknowledgedBefore } from './transactions/pending-ack-errors.js';
 
 export class ConsumerHandle {
   /** Full name of the topic, with its partition. */
@@ -43,6 +44,7 @@ export class ConsumerHandle {
     // Permits for a consumer that the broker closed are void, as on a connection that just broke.
     if (!this.#consumer.connected) return;
     this.#consumer.grant(permits);
+    this.#subscription.used();
     this.#subscription.wake();
   }
 
@@ -58,14 +60,29 @@ export class ConsumerHandle {
     return this.#connection.receipt(allStored(stored));
   }
 
+  /**
+   * In a transaction, which is named by its key: all of them or none. They are not sent again while it is open, count once it
+   * commits, and come again after an abort: on Shared and Key_Shared by themselves, else by `redeliver` (T-10 to T-17).
+   * @throws TransportError TRANSACTION_CONFLICT; TRANSACTION_ENDED; NOT_ALLOWED where the broker has no transactions;
+   *   BROKER_ERROR, retriable. What the store throws may have happened: then abort.
+   */
+  async acknowledgeIn(transaction: string, ids: readonly MessageId[]): Promise<void> {
+    this.#checkConnected();
+    checkMessageIdList(ids);
+    const places = ids.map((id) => this.#pendingPlaceOf(transaction, id));
+    await this.#connection.receipt(this.#subscription.acknowledgeIn(transaction, places));
+  }
+
+  /** The same of everything up to and including this message (T-12). @throws TransportError as both. */
+  async acknowledgeCumulativeIn(transaction: string, id: MessageId): Promise<void> {
+    this.#checkCumulative();
+    const place = this.#pendingPlaceOf(transaction, id);
+    await this.#connection.receipt(this.#subscription.acknowledgeUpToIn(transaction, place));
+  }
+
   /** @throws TransportError NOT_SUPPORTED on Shared and Key_Shared (A-13). */
   acknowledgeCumulative(id: MessageId): Stored {
-    this.#checkConnected();
-    const { type } = this.#subscription;
-    if (type === 'shared' || type === 'key-shared') {
-      const rule = `cumulative acknowledgement needs an exclusive or failover subscription; "${this.#subscription.name}" is ${type}`;
-      throw new TransportError('NOT_SUPPORTED', rule, { retriable: false });
-    }
+    this.#checkCumulative();
     const place = this.#placeOf(id);
     if (place === undefined) return undefined;
     return this.#connection.receipt(this.#subscription.acknowledgeUpTo(this.#consumer, place));
@@ -135,6 +152,21 @@ export class ConsumerHandle {
     this.#closed = true;
     this.#subscription.disconnect(this.#consumer);
     this.#connection.closed();
+  }
+
+  #checkCumulative(): void {
+    this.#checkConnected();
+    const { type, name } = this.#subscription;
+    if (type !== 'shared' && type !== 'key-shared') return;
+    const rule = `cumulative acknowledgement needs an exclusive or failover subscription; "${name}" is ${type}`;
+    throw new TransportError('NOT_SUPPORTED', rule, { retriable: false });
+  }
+
+  /** What is not kept any more was acknowledged by everybody (T-10). */
+  #pendingPlaceOf(transaction: string, id: MessageId): MessagePlace {
+    const place = this.#placeOf(id);
+    if (place !== undefined) return place;
+    throw acknowledgedBefore({ topic: this.topic, subscription: this.#subscription.name, transaction }, id);
   }
 
   #seekPlace(to: MessageId | Date | 'earliest' | 'latest'): MessagePlace {

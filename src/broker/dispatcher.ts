@@ -1,10 +1,12 @@
 // How a subscription's messages reach its consumers: one dispatcher per type, replaced when the type changes (S-05).
 import type { SubscriptionType } from '../core/subscription-spec.js';
 import type { Clock } from '../ports/clock.js';
+import type { AckSet } from './ack-set.js';
 import type { BrokerConsumer } from './broker-consumer.js';
 import type { ResolvedBrokerOptions } from './broker-options.js';
 import type { Cursor } from './cursor.js';
 import type { TopicLog } from './topic-log.js';
+import type { EntryPart } from './transactions/pending-positions.js';
 
 /** What dispatchers get from their subscription. */
 export interface DispatchContext {
@@ -22,6 +24,10 @@ export interface DispatchContext {
   later(report: () => void): void;
   /** The store refused the entry at this position: it counts as acknowledged. */
   skip(position: number): void;
+  /** No message of the entry may be sent: acknowledged in a transaction that is open (T-15). It comes by `freed`, or never. */
+  withholds(position: number): boolean;
+  /** The messages of a batch that may be sent; undefined for all. */
+  unackedOf(position: number): AckSet | undefined;
 }
 
 export interface DispatcherStats {
@@ -63,10 +69,17 @@ export interface Dispatcher {
    * consumer is ignored.
    */
   negativeAcknowledgeOrdered(consumer: BrokerConsumer, nacked: Iterable<number>, returned: Iterable<number>): void;
-  /** The whole entry was acknowledged by `consumer`, or by someone else on its behalf (A-14). */
-  acknowledged(consumer: BrokerConsumer, position: number): void;
+  /** The whole entry was acknowledged by `consumer`, by someone else on its behalf (A-14) or, undefined, by a commit. */
+  acknowledged(consumer: BrokerConsumer | undefined, position: number): void;
   /** One message of a batch was acknowledged. */
-  acknowledgedOne(consumer: BrokerConsumer, position: number): void;
+  acknowledgedOne(consumer: BrokerConsumer | undefined, position: number): void;
+  /** Acknowledged in a transaction: whoever holds it does so no more (T-19). What waits for its key still waits. */
+  left(part: EntryPart): void;
+  /**
+   * A transaction aborted, these were acknowledged in it: sent again with their count raised (T-17). On Exclusive and Failover
+   * what the active consumer was sent is not sent again by itself, but what was withheld from it is.
+   */
+  freed(positions: readonly number[]): void;
   /** Everything in `from` to `to`, both included, was acknowledged; what lies before was already. */
   acknowledgedUpTo(from: number, to: number): void;
   /** Takes out all consumers: what they hold is forgotten in one step. @returns them */

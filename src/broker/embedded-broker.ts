@@ -4,7 +4,7 @@ import { describeValue } from '../core/errors.js';
 import type { EncodedMessage } from '../core/message.js';
 import type { MessageId } from '../core/message-id.js';
 import type { Clock } from '../ports/clock.js';
-import { notSupported, producerBusy } from './broker-errors.js';
+import { notSupported, producerBusy, subscriptionNotFound } from './broker-errors.js';
 import type { ConsumerSink } from './broker-consumer.js';
 import { BrokerConsumer } from './broker-consumer.js';
 import type { ConnectionPlace, InjectedFaults } from './broker-faults.js';
@@ -37,6 +37,7 @@ import { TopicRegistry } from './topic-registry.js';
 import type { TopicsChanged } from './topic-registry.js';
 import type { TopicStats } from './topic-stats.js';
 import { topicStats } from './topic-stats.js';
+import type { PendingAckStoreProvider } from './transactions/pending-ack-store.js';
 import { Turn } from './turn.js';
 import { isVolatileName, placeless } from './volatile-topic.js';
 
@@ -44,12 +45,15 @@ export interface EmbeddedBrokerOptions extends BrokerOptions {
   readonly clock: Clock;
   /** Where entries and acknowledgements are kept beyond memory. @default memoryStore */
   readonly store?: BrokerStore | undefined;
+  /** Where it is kept what is acknowledged in transactions. @default none: there are no transactions */
+  readonly pendingAcks?: PendingAckStoreProvider | undefined;
 }
 
 export class EmbeddedBroker {
   readonly options: ResolvedBrokerOptions;
   readonly clock: Clock;
   readonly #store: BrokerStore;
+  readonly #pendingAcks: PendingAckStoreProvider | undefined;
   readonly #turn = new Turn();
   readonly #faults = new BrokerFaults();
   readonly #entries: EntryMaker;
@@ -65,10 +69,12 @@ export class EmbeddedBroker {
       if (typeof now !== 'function' || typeof setTimer !== 'function')
         check.problem(`"clock" must be a Clock, got ${describeValue(options.clock)}`);
       check.methods('store', options.store, ['append', 'acknowledge'], 'leave it out for memory alone');
+      check.methods('pendingAcks', options.pendingAcks, ['open'], 'leave it out for no transactions');
     });
     this.clock = options.clock;
     this.#ledgerIds = new LedgerIds(this.clock.now());
     this.#store = options.store ?? memoryStore;
+    this.#pendingAcks = options.pendingAcks;
     this.#entries = new EntryMaker(this.options, this.clock);
     const later = (report: () => void): void => this.#turn.later(report);
     this.#topics = new TopicRegistry({ make: (name) => this.#makeTopic(name), later });
@@ -253,6 +259,23 @@ export class EmbeddedBroker {
   }
 
   /**
+   * A transaction has ended: what a subscription acknowledged in it counts, or is free. For whoever coordinates where no
+   * metadata store tells it; a transaction that is not known there is done (T-16). Rejects where it must be called again.
+   * @param topic one topic or partition. @param transaction its key.
+   * @throws TransportError TOPIC_NOT_FOUND, also for the subscription; NOT_ALLOWED where there are no transactions.
+   */
+  async endAcknowledgements(
+    topic: string,
+    subscription: string,
+    transaction: string,
+    end: 'commit' | 'abort',
+  ): Promise<void> {
+    const known = this.#single(topic, 'end transactions').subscriptions.get(subscription);
+    if (known === undefined) throw subscriptionNotFound(subscription, this.fullName(topic));
+    await known.pendingAcks[end](transaction);
+  }
+
+  /**
    * Unloads the topic, or all its partitions, and loads it again, as brokers do when they balance their load: consumers
    * are disconnected and may subscribe again, what they held comes again uncounted, redelivery counts begin anew (A-19).
    * Entries, delivery times and acknowledgements stay, but those of single messages of a batch; producers go on, those in
@@ -303,7 +326,8 @@ export class EmbeddedBroker {
   }
 
   #makeTopic(name: string): BrokerTopic {
-    const facts = { name, clock: this.clock, options: this.options, store: this.#store, turn: this.#turn };
+    const { clock, options } = this;
+    const facts = { name, clock, options, store: this.#store, pendingAcks: this.#pendingAcks, turn: this.#turn };
     return new BrokerTopic(facts, () => this.#ledgerIds.next());
   }
 

@@ -56,7 +56,7 @@ export class KeySharedDispatcher extends MultiDispatcher {
     super.negativeAcknowledgeOrdered(consumer, nacked, returned);
   }
 
-  override acknowledged(consumer: BrokerConsumer, position: number): void {
+  override acknowledged(consumer: BrokerConsumer | undefined, position: number): void {
     super.acknowledged(consumer, position);
     const slot = this.#retrying.release(position);
     if (slot !== undefined) this.#heldBackChanged(slot);

@@ -4,6 +4,7 @@ import type { BrokerConsumer } from './broker-consumer.js';
 import { DelayedPositions } from './delayed-positions.js';
 import type { DispatchContext, Dispatcher, DispatcherStats } from './dispatcher.js';
 import { passedPositions } from './passed-positions.js';
+import type { EntryPart } from './transactions/pending-positions.js';
 
 export abstract class MultiDispatcher implements Dispatcher {
   abstract readonly type: 'shared' | 'key-shared';
@@ -86,8 +87,7 @@ export abstract class MultiDispatcher implements Dispatcher {
   redeliver(consumer: BrokerConsumer, positions: Iterable<number>): void {
     for (const position of positions) {
       if (!this.#askedBack(consumer, position)) continue;
-      this.#counts.set(position, (this.#counts.get(position) ?? 0) + 1);
-      this.#redeliveries += 1;
+      this.#raiseCount(position);
     }
     this.context.schedule();
   }
@@ -99,7 +99,7 @@ export abstract class MultiDispatcher implements Dispatcher {
     this.context.schedule();
   }
 
-  acknowledged(consumer: BrokerConsumer, position: number): void {
+  acknowledged(consumer: BrokerConsumer | undefined, position: number): void {
     this.#forgetCount(position);
     const owner = this.#ownerOf(consumer, position);
     if (owner === undefined) {
@@ -110,11 +110,25 @@ export abstract class MultiDispatcher implements Dispatcher {
     this.released(owner, position);
   }
 
-  acknowledgedOne(consumer: BrokerConsumer, position: number): void {
+  acknowledgedOne(consumer: BrokerConsumer | undefined, position: number): void {
     // A partial acknowledgement resets the count too (A-19).
     this.#forgetCount(position);
     const owner = this.#ownerOf(consumer, position);
     if (owner !== undefined) this.#changeUnacked(-owner.forgetOne(position));
+  }
+
+  left({ position, indexes }: EntryPart): void {
+    const owner = this.#ownerOf(undefined, position);
+    if (owner === undefined) return;
+    indexes?.forEach(() => this.#changeUnacked(-owner.forgetOne(position)));
+    // Nothing of it is left to be acknowledged there.
+    if (indexes === undefined || owner.pending.get(position) === 0) this.#letGo(owner, position);
+    this.context.schedule();
+  }
+
+  freed(positions: readonly number[]): void {
+    for (const position of positions) this.#freed(position);
+    this.context.schedule();
   }
 
   /** Messages expired (S-29); clients cannot acknowledge cumulatively here (A-13). What was passed is gone everywhere (S-26). */
@@ -167,17 +181,18 @@ export abstract class MultiDispatcher implements Dispatcher {
     return undefined;
   }
 
-  /** False when the entry is acknowledged or gone by now (S-21). */
+  /** False when the entry is acknowledged or gone by now (S-21), or acknowledged in a transaction (T-15). */
   protected send(consumer: BrokerConsumer, position: number): boolean {
     const { cursor, log } = this.context;
     const ledger = log.ledgerOf(position);
     const entry = ledger?.entries[position - ledger.first];
     if (ledger === undefined || entry === undefined || cursor.isAcked(position)) return false;
+    if (this.context.withholds(position)) return false;
     const messages = consumer.send(position, {
       ledgerId: ledger.id,
       entryId: position - ledger.first,
       entry,
-      unacked: cursor.unackedOf(position),
+      unacked: this.context.unackedOf(position),
       redeliveryCount: this.#counts.size === 0 ? 0 : (this.#counts.get(position) ?? 0),
     });
     this.#changeUnacked(messages);
@@ -186,13 +201,34 @@ export abstract class MultiDispatcher implements Dispatcher {
 
   /** False when `consumer` does not hold it. */
   #askedBack(consumer: BrokerConsumer, position: number): boolean {
-    const messages = consumer.forget(position);
+    const messages = this.#letGo(consumer, position);
     if (messages === 0) return false;
-    this.#changeUnacked(-messages);
     consumer.redeliveries.count(messages, this.context.clock.now());
-    this.released(consumer, position);
     this.replay(position);
     return true;
+  }
+
+  /** @returns how many messages of it the consumer held. */
+  #letGo(consumer: BrokerConsumer, position: number): number {
+    if (!consumer.pending.has(position)) return 0;
+    const messages = consumer.forget(position);
+    this.#changeUnacked(-messages);
+    this.released(consumer, position);
+    return messages;
+  }
+
+  #freed(position: number): void {
+    // What was not read since everything was forgotten is read anyway.
+    if (this.#consumers.length === 0 || position >= this.#readPosition || this.context.cursor.isAcked(position)) return;
+    const owner = this.#ownerOf(undefined, position);
+    if (owner !== undefined) this.#letGo(owner, position);
+    this.#raiseCount(position);
+    this.replay(position);
+  }
+
+  #raiseCount(position: number): void {
+    this.#counts.set(position, (this.#counts.get(position) ?? 0) + 1);
+    this.#redeliveries += 1;
   }
 
   #forgetCount(position: number): void {
@@ -202,8 +238,8 @@ export abstract class MultiDispatcher implements Dispatcher {
   }
 
   /** Any consumer may acknowledge what another one holds (A-14). */
-  #ownerOf(consumer: BrokerConsumer, position: number): BrokerConsumer | undefined {
-    if (consumer.pending.has(position)) return consumer;
+  #ownerOf(consumer: BrokerConsumer | undefined, position: number): BrokerConsumer | undefined {
+    if (consumer?.pending.has(position) === true) return consumer;
     return this.#consumers.find((other) => other.pending.has(position));
   }
 

@@ -6,6 +6,7 @@ import type { BrokerConsumer } from './broker-consumer.js';
 import type { DispatchContext, Dispatcher, DispatcherStats } from './dispatcher.js';
 import { NOTHING_WAITS } from './dispatcher.js';
 import { passedPositions } from './passed-positions.js';
+import type { EntryPart } from './transactions/pending-positions.js';
 
 export class SingleActiveDispatcher implements Dispatcher {
   readonly type: 'exclusive' | 'failover';
@@ -15,6 +16,8 @@ export class SingleActiveDispatcher implements Dispatcher {
   /** Runs while a new active Failover consumer waits for its first message (S-03). */
   #takeover: Timer | undefined;
   #readPosition = 0;
+  /** Passed over while reading, since they are acknowledged in a transaction: the active consumer was never sent them. */
+  readonly #withheld = new Set<number>();
 
   constructor(type: 'exclusive' | 'failover', context: DispatchContext) {
     this.type = type;
@@ -66,12 +69,29 @@ export class SingleActiveDispatcher implements Dispatcher {
     // No single entry can be sent again here, and a nack has no effect on the order (K-20, K-27).
   }
 
-  acknowledged(_consumer: BrokerConsumer, position: number): void {
+  acknowledged(_consumer: BrokerConsumer | undefined, position: number): void {
     this.#active?.forget(position);
   }
 
-  acknowledgedOne(_consumer: BrokerConsumer, position: number): void {
+  acknowledgedOne(_consumer: BrokerConsumer | undefined, position: number): void {
     this.#active?.forgetOne(position);
+  }
+
+  left({ position, indexes }: EntryPart): void {
+    const consumer = this.#active;
+    indexes?.forEach(() => consumer?.forgetOne(position));
+    // Nothing of it is left to be acknowledged there.
+    if (indexes === undefined || consumer?.pending.get(position) === 0) consumer?.forget(position);
+  }
+
+  freed(): void {
+    const { cursor } = this.#context;
+    for (const position of this.#withheld) {
+      if (this.#context.withholds(position)) continue;
+      this.#withheld.delete(position);
+      // In order, which means all of it again.
+      if (!cursor.isAcked(position)) return this.reset();
+    }
   }
 
   acknowledgedUpTo(from: number, to: number): void {
@@ -84,6 +104,7 @@ export class SingleActiveDispatcher implements Dispatcher {
   reset(): void {
     for (const consumer of this.#consumers) consumer.forgetAll();
     this.#readPosition = this.#context.cursor.markDelete + 1;
+    this.#withheld.clear();
     this.#context.schedule();
   }
 
@@ -106,8 +127,9 @@ export class SingleActiveDispatcher implements Dispatcher {
       const position = cursor.nextUnacked(this.#readPosition);
       if (position >= log.end) return undefined;
       this.#readPosition = position + 1;
-      if (log.entryAt(position) !== undefined) return position;
-      this.#context.skip(position);
+      if (log.entryAt(position) === undefined) this.#context.skip(position);
+      else if (this.#context.withholds(position)) this.#withheld.add(position);
+      else return position;
     }
   }
 
@@ -115,7 +137,7 @@ export class SingleActiveDispatcher implements Dispatcher {
     const ledger = this.#context.log.ledgerOf(position);
     const entry = ledger?.entries[position - ledger.first];
     if (ledger === undefined || entry === undefined) return;
-    const unacked = this.#context.cursor.unackedOf(position);
+    const unacked = this.#context.unackedOf(position);
     const entryId = position - ledger.first;
     consumer.send(position, { ledgerId: ledger.id, entryId, entry, unacked, redeliveryCount: 0 });
   }

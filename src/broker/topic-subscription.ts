@@ -4,6 +4,7 @@ import { TransportError } from '../core/errors.js';
 import type { SubscriptionType } from '../core/subscription-spec.js';
 import type { Clock } from '../ports/clock.js';
 import type { BrokerConsumer } from './broker-consumer.js';
+import { noTransactions } from './broker-errors.js';
 import type { ResolvedBrokerOptions } from './broker-options.js';
 import type { BrokerStore, Stored } from './broker-store.js';
 import { Cursor } from './cursor.js';
@@ -14,6 +15,10 @@ import { KeySharedDispatcher } from './key-shared-dispatcher.js';
 import { SharedDispatcher } from './shared-dispatcher.js';
 import { SingleActiveDispatcher } from './single-active-dispatcher.js';
 import type { TopicLog } from './topic-log.js';
+import type { PendingAckStoreProvider } from './transactions/pending-ack-store.js';
+import type { PendingAcks } from './transactions/pending-acks.js';
+import { SubscriptionAcks } from './transactions/subscription-acks.js';
+import type { SubscriptionSteps } from './transactions/subscription-acks.js';
 import type { Turn } from './turn.js';
 
 /** Pulsar's names of the types, as its messages have them. */
@@ -34,6 +39,8 @@ export interface TopicFacts {
   readonly turn: Turn;
   /** Non-persistent: nothing is kept, and what nobody can take at once is gone. */
   readonly isVolatile: boolean;
+  /** Where acknowledgements in transactions are kept; undefined: there are none. */
+  readonly pendingAcks: PendingAckStoreProvider | undefined;
   /** A mark-delete position moved past a ledger: it may be trimmed. */
   readonly passed: () => void;
 }
@@ -49,6 +56,8 @@ export class TopicSubscription {
   readonly cursor: Cursor;
   readonly #topic: TopicFacts;
   #dispatcher: Dispatcher | undefined;
+  /** What is acknowledged in transactions that are open. */
+  readonly #inTransactions: SubscriptionAcks | undefined;
   /** Of a topic that keeps nothing: runs behind the dispatcher, in each turn of the broker in which that runs. */
   readonly #dropper = { dispatch: () => this.#dropAll() };
   /** Its topic takes no more messages. */
@@ -58,6 +67,8 @@ export class TopicSubscription {
     this.name = name;
     this.#topic = topic;
     this.cursor = new Cursor(markDelete);
+    if (topic.pendingAcks !== undefined && !topic.isVolatile)
+      this.#inTransactions = new SubscriptionAcks(topic, this.#transactionSteps(), topic.pendingAcks);
   }
 
   get type(): SubscriptionType | undefined {
@@ -89,6 +100,7 @@ export class TopicSubscription {
     const dispatcher = known?.type === type ? known : this.#newDispatcher(type, consumer.keyShared);
     dispatcher.add(consumer);
     this.#dispatcher = dispatcher;
+    this.#inTransactions?.connecting();
     if (this.#terminated) this.#tellEnd();
   }
 
@@ -102,10 +114,15 @@ export class TopicSubscription {
    * not even that is: Pulsar 4.0.7 does not read back single indexes that it kept with the cursor's metadata (A-11).
    */
   unload(): void {
-    const disconnected = this.#dispatcher?.removeAll() ?? [];
-    this.#dispatcher = undefined;
+    this.#disconnectAll();
     this.cursor.forgetParts();
-    this.#tellDisconnected(disconnected);
+    this.#inTransactions?.reopen();
+  }
+
+  /** It is deleted: everyone is disconnected, and nothing stays pending. */
+  remove(): void {
+    this.#disconnectAll();
+    this.#inTransactions?.remove();
   }
 
   /** Its topic takes no more messages: consumers hear of the end once all is acknowledged (G-13). */
@@ -134,15 +151,20 @@ export class TopicSubscription {
     this.#dispatcher?.negativeAcknowledgeOrdered(consumer, nacked, returned);
   }
 
-  /** Acknowledging again is a silent no-op (A-15). An index of an entry that is no batch means the entry. */
-  acknowledge(consumer: BrokerConsumer, place: MessagePlace): Stored {
+  /**
+   * Acknowledging again is a silent no-op (A-15). An index of an entry that is no batch means the entry.
+   * @param consumer undefined: a commit does. It is recorded again as well: that it was recorded before may have failed.
+   */
+  acknowledge(consumer: BrokerConsumer | undefined, place: MessagePlace): Stored {
     const { position } = place;
     const batchSize = this.#topic.log.entryAt(position)?.batchSize ?? 0;
     const single = place.batchIndex >= 0 && place.batchIndex < batchSize;
     const effect = single
       ? this.cursor.acknowledgeIndex(position, place.batchIndex, batchSize)
       : this.cursor.acknowledge(position);
-    if (effect === 'again') return undefined;
+    if (effect === 'again')
+      return consumer === undefined ? this.#record(position, single ? place.batchIndex : -1, false) : undefined;
+    this.#inTransactions?.acknowledged(position, effect === 'partial' ? place.batchIndex : -1);
     if (effect === 'partial') this.#dispatcher?.acknowledgedOne(consumer, position);
     else this.#dispatcher?.acknowledged(consumer, position);
     const stored = this.#record(position, effect === 'partial' ? place.batchIndex : -1, false);
@@ -151,16 +173,40 @@ export class TopicSubscription {
   }
 
   /** Everything up to and including this message; inside a batch, its indexes up to this one. */
-  acknowledgeUpTo(consumer: BrokerConsumer, place: MessagePlace): Stored {
+  acknowledgeUpTo(consumer: BrokerConsumer | undefined, place: MessagePlace): Stored {
     const { position, batchIndex } = place;
     const batchSize = this.#topic.log.entryAt(position)?.batchSize ?? 0;
-    if (batchIndex < 0 || batchIndex >= batchSize - 1) return this.#acknowledgeEntriesUpTo(position);
-    const before = this.#acknowledgeEntriesUpTo(position - 1);
+    const isCommit = consumer === undefined;
+    if (batchIndex < 0 || batchIndex >= batchSize - 1) return this.#acknowledgeEntriesUpTo(position, isCommit);
+    const before = this.#acknowledgeEntriesUpTo(position - 1, isCommit);
     const inside: Stored[] = [before];
     for (let index = 0; index <= batchIndex; index++) {
       inside.push(this.acknowledge(consumer, { position, batchIndex: index }));
     }
     return allStored(inside);
+  }
+
+  /**
+   * In a transaction, which is named by its key: all of them or none, and they count once it is committed (T-10 to T-19).
+   * @throws TransportError TRANSACTION_CONFLICT, TRANSACTION_ENDED; NOT_ALLOWED where there are no transactions.
+   */
+  async acknowledgeIn(transaction: string, places: readonly MessagePlace[]): Promise<void> {
+    await this.#transactional().acknowledge(transaction, places);
+  }
+
+  /** The same of everything up to and including this message. @throws TransportError as `acknowledgeIn`. */
+  async acknowledgeUpToIn(transaction: string, place: MessagePlace): Promise<void> {
+    await this.#transactional().acknowledgeUpTo(transaction, place);
+  }
+
+  /** For whoever coordinates. @throws TransportError NOT_ALLOWED where there are no transactions. */
+  get pendingAcks(): PendingAcks {
+    return this.#transactional().pending;
+  }
+
+  /** From time to time a reason to look for transactions that have ended, if nobody told. */
+  used(): void {
+    this.#inTransactions?.used();
   }
 
   /** Disconnects consumers and starts over at this message: the broker sends it first (S-28). */
@@ -185,13 +231,41 @@ export class TopicSubscription {
     }
   }
 
-  #acknowledgeEntriesUpTo(position: number): Stored {
+  #acknowledgeEntriesUpTo(position: number, isCommit = false): Stored {
     const from = this.cursor.markDelete + 1;
-    if (!this.cursor.acknowledgeUpTo(position)) return undefined;
+    if (!this.cursor.acknowledgeUpTo(position)) return isCommit ? this.#record(position, -1, true) : undefined;
+    this.#inTransactions?.acknowledgedRange(from, this.cursor.markDelete);
     this.#dispatcher?.acknowledgedUpTo(from, position);
     const stored = this.#record(position, -1, true);
     this.#trim();
     return stored;
+  }
+
+  #disconnectAll(): void {
+    const disconnected = this.#dispatcher?.removeAll() ?? [];
+    this.#dispatcher = undefined;
+    this.#tellDisconnected(disconnected);
+  }
+
+  #transactional(): SubscriptionAcks {
+    const acks = this.#inTransactions;
+    if (acks === undefined) throw noTransactions();
+    acks.used();
+    return acks;
+  }
+
+  #transactionSteps(): SubscriptionSteps {
+    const { name, cursor } = this;
+    return {
+      name,
+      cursor,
+      left: (part) => this.#dispatcher?.left(part),
+      acknowledge: (place) => this.acknowledge(undefined, place),
+      acknowledgeUpTo: (place) => this.acknowledgeUpTo(undefined, place),
+      redeliver: (positions) => this.#dispatcher?.freed(positions),
+      ready: () => this.wake(),
+      failed: () => this.#disconnectAll(),
+    };
   }
 
   #record(position: number, batchIndex: number, cumulative: boolean): Stored {
@@ -239,6 +313,8 @@ export class TopicSubscription {
       schedule: () => this.#schedule(dispatcher),
       later: (report: () => void) => turn.later(report),
       skip: (position: number) => void this.cursor.acknowledge(position),
+      withholds: (position: number) => this.#inTransactions?.withholds(position) === true,
+      unackedOf: (position: number) => (this.#inTransactions ?? this.cursor).unackedOf(position),
     };
     const dispatcher = dispatcherFor(type, context, keyShared);
     return dispatcher;
@@ -246,6 +322,7 @@ export class TopicSubscription {
 
   #schedule(dispatcher: Dispatcher): void {
     const { turn, isVolatile } = this.#topic;
+    if (this.#inTransactions?.isReady === false) return;
     turn.schedule(dispatcher);
     if (isVolatile) turn.schedule(this.#dropper);
   }

@@ -30,6 +30,11 @@ export interface ChunkJoinerParts {
   readonly mayArrive: () => boolean;
   /** Entries that are not waited for any more and stay at the broker. */
   readonly gaveUp: (entries: readonly EntryPosition[], reason: string) => void;
+  /**
+   * Where keys move between consumers: gives entries back to the broker, uncounted. A key that moves goes to its new consumer
+   * once nothing of it is here, so the other chunks may be waiting for just these. They come again, here or there.
+   */
+  readonly giveBack?: ((entries: readonly EntryPosition[]) => void) | undefined;
   /** Entries that nobody needs: they can be acknowledged. */
   readonly needless: (entries: readonly EntryPosition[]) => void;
 }
@@ -131,8 +136,18 @@ export class ChunkJoiner {
       if (!counts) message.touchedMs = nowMs;
       if (message.touchedMs + limits.expireMs > nowMs) continue;
       this.#giveUp(key, message, `and no further one within ${limits.expireMs} ms`);
+      this.#sendBack(key);
     }
     this.#watch();
+  }
+
+  #sendBack(key: string): void {
+    const givenUp = this.#givenUp.get(key);
+    const { giveBack } = this.#parts;
+    if (giveBack === undefined || givenUp === undefined) return;
+    const { entries } = givenUp;
+    givenUp.entries = [];
+    giveBack(entries);
   }
 
   #giveUp(key: string, message: IncompleteMessage, reason: string): void {

@@ -31,7 +31,6 @@ function isMessage(message: unknown): boolean {
     isKey(key) &&
     (orderingKey === undefined || isBytes(orderingKey)) &&
     areProperties(properties) &&
-    !Array.isArray(properties) &&
     isTime(eventTimeMs) &&
     isTime(deliverAtMs)
   );

@@ -16,7 +16,7 @@ export const NO_PROPERTIES: MessageProperties = Object.freeze(Object.create(null
 /** What is wrong with properties given by a user: one sentence each. */
 export function propertyProblems(properties: unknown): string[] {
   if (properties === undefined) return [];
-  if (typeof properties !== 'object' || properties === null || Array.isArray(properties)) {
+  if (typeof properties !== 'object' || properties === null || isCollection(properties)) {
     return [`"properties" must be an object of texts, got ${describeValue(properties)}`];
   }
   return Object.entries(properties as Record<string, unknown>)
@@ -26,7 +26,12 @@ export function propertyProblems(properties: unknown): string[] {
 
 /** What is to be put on a message and was not made here. Quicker than the problems one by one: it is asked for each message. */
 export function areProperties(properties: unknown): properties is MessageProperties {
-  if (typeof properties !== 'object' || properties === null) return false;
+  if (typeof properties !== 'object' || properties === null || isCollection(properties)) return false;
   for (const value of Object.values(properties)) if (typeof value !== 'string') return false;
   return true;
+}
+
+/** A list, a Map, Headers: what they hold is not in their own properties, and would be lost without a word. */
+function isCollection(value: object): boolean {
+  return Symbol.iterator in value;
 }

@@ -25,9 +25,9 @@ interface NackedEntry {
 interface Guard {
   readonly topic: string;
   readonly key: string;
-  /** Never empty while the guard stands; in position order. */
+  /** In position order. Empty once one that went back came again, while others have not. */
   readonly nacked: NackedEntry[];
-  /** What went back under this guard. */
+  /** What went back under this guard and has not come again. */
   readonly returned: EntryMap<BatchScope>;
   /** Epoch milliseconds. */
   expiresMs: number;
@@ -79,17 +79,27 @@ export class KeyGuards {
     const { id } = message;
     const key = orderKeyOf(message);
     const guard = key === undefined ? undefined : this.#topics.get(id.topic)?.get(key);
-    const earliest = guard?.nacked[0];
-    if (guard === undefined || earliest === undefined || !isLater(id, earliest.at)) return false;
+    if (guard === undefined) return false;
     const returned = guard.returned.get(id);
-    // The broker sends it although it was told: what failed has been acknowledged elsewhere, or nobody waits for it.
-    const cameAgain = returned !== undefined && scopeHas(returned, id.batchIndex);
-    if (cameAgain || guard.expiresMs <= this.#clock.now()) {
+    if (returned !== undefined && scopeHas(returned, id.batchIndex)) {
+      this.#returnedCameAgain(guard, id);
+      return false;
+    }
+    const earliest = guard.nacked[0]?.at ?? earliestOf(guard.returned);
+    if (earliest === undefined || !isLater(id, earliest)) return false;
+    if (guard.expiresMs <= this.#clock.now()) {
       this.#end(guard);
       return false;
     }
-    guard.returned.set(id, returned === undefined ? scopeOf(id.batchIndex) : withIndex(returned, id.batchIndex));
+    rememberReturned(guard, id);
     return true;
+  }
+
+  /** `message` goes back with an earlier one of its key that failed: nothing later is handed on before it has come again. */
+  wentBack(message: KeyedMessage): void {
+    const key = orderKeyOf(message);
+    const guard = key === undefined ? undefined : this.#topics.get(message.id.topic)?.get(key);
+    if (guard !== undefined) rememberReturned(guard, message.id);
   }
 
   /** An id with a batch index acknowledges that message alone. */
@@ -134,6 +144,8 @@ export class KeyGuards {
     const nacked = { at: { ledgerId, entryId, partition }, guard, open: scopeOf(batchIndex) };
     const later = guard.nacked.findIndex(({ at }) => isLater(at, nacked.at));
     guard.nacked.splice(later < 0 ? guard.nacked.length : later, 0, nacked);
+    // What went back before it failed may be on its way already: that it comes again says nothing of this one.
+    for (const [at] of guard.returned.entries()) if (isLater(at, nacked.at)) guard.returned.delete(at);
     this.#entries.set(nacked.at, nacked);
   }
 
@@ -141,7 +153,20 @@ export class KeyGuards {
     const { guard } = nacked;
     this.#entries.delete(nacked.at);
     guard.nacked.splice(guard.nacked.indexOf(nacked), 1);
-    if (guard.nacked.length === 0) this.#end(guard);
+    // What went back is on its way: what lies in a queue here since before, and is later than that, would pass.
+    if (guard.nacked.length === 0 && guard.returned.size === 0) this.#end(guard);
+  }
+
+  /**
+   * The broker sends it although it was told: what failed before it has been acknowledged elsewhere, or nobody waits for it.
+   * What else went back is on its way: what is later than that still goes back, or it would pass.
+   */
+  #returnedCameAgain(guard: Guard, entry: EntryPosition): void {
+    const before = guard.nacked.filter(({ at }) => isLater(entry, at));
+    for (const { at } of before) this.#entries.delete(at);
+    guard.nacked.splice(0, before.length);
+    for (const [at] of guard.returned.entries()) if (!isLater(at, entry)) guard.returned.delete(at);
+    if (guard.nacked.length === 0 && guard.returned.size === 0) this.#end(guard);
   }
 
   #end({ topic, key, nacked }: Guard): void {
@@ -150,6 +175,16 @@ export class KeyGuards {
     guards?.delete(key);
     if (guards?.size === 0) this.#topics.delete(topic);
   }
+}
+
+function rememberReturned({ returned }: Guard, id: MessageId): void {
+  const known = returned.get(id);
+  returned.set(id, known === undefined ? scopeOf(id.batchIndex) : withIndex(known, id.batchIndex));
+}
+
+function earliestOf(entries: EntryMap<BatchScope>): EntryPosition | undefined {
+  const [first, ...others] = entries.entries().map(([at]) => at);
+  return first && others.reduce((least, at) => (isLater(least, at) ? at : least), first);
 }
 
 /** Strictly, by entry: messages of one entry come and go together. */

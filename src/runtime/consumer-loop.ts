@@ -54,7 +54,7 @@ export class ConsumerLoop {
   /** How much may wait here, and does. */
   readonly limits: HoldingLimits;
   /** Keys that wait for a person. */
-  readonly blocking: BlockedKeys;
+  readonly blockedKeys: BlockedKeys;
   #running = 0;
   /** Settlements being made again, outside any slot. */
   #resuming = 0;
@@ -85,7 +85,7 @@ export class ConsumerLoop {
     this.#ready = new ReadyDeliveries({ ...options, onTime: () => this.pump() });
     this.#lanes = new Lanes(options.plan.ordering, options.plan.maxLaneMessages);
     this.limits = new HoldingLimits({ ...options, kept: this.#kept, lanes: this.#lanes, ready: this.#ready });
-    this.blocking = new BlockedKeys(this.#lanes, this.#kept);
+    this.blockedKeys = new BlockedKeys(this.#lanes, this.#kept);
   }
 
   /** Runs of the handler going on now. */
@@ -190,7 +190,7 @@ export class ConsumerLoop {
 
   /** Runs the message that blocks `key` again, with fresh attempts. @returns false when none does */
   release(key: MessageKey): boolean {
-    const record = this.blocking.take(key);
+    const record = this.blockedKeys.take(key);
     if (record === undefined) return false;
     void this.#resolve(record, async () => {
       await this.#options.runner.forgetAttempts(record);
@@ -201,7 +201,7 @@ export class ConsumerLoop {
 
   /** Gives the message that blocks `key` up, as `deadLetter` says. @returns false when none does */
   skip(key: MessageKey): boolean {
-    const record = this.blocking.take(key);
+    const record = this.blockedKeys.take(key);
     if (record?.givenUp === undefined) return false;
     const { givenUp } = record;
     void this.#resolve(record, () => this.#options.runner.giveUp(record, givenUp));

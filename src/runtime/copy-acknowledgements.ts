@@ -3,8 +3,10 @@
 import { exponentialBackoff } from '../core/backoff.js';
 import { isClosed, toError } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
+import { formatMessageId } from '../core/message-id.js';
 import type { Clock, Timer } from '../ports/clock.js';
 import type { Subscription } from '../ports/transport.js';
+import type { DeliveryRegistry } from './delivery-registry.js';
 import type { PortCalls } from './port-calls.js';
 import type { SettlementReporter } from './settlement-reporter.js';
 
@@ -13,6 +15,7 @@ const REPEAT_BACKOFF = exponentialBackoff({ minMs: 1_000, maxMs: 60_000 });
 
 export interface CopyAcknowledgementsOptions {
   readonly subscription: Subscription;
+  readonly registry: Pick<DeliveryRegistry, 'isUnsettled'>;
   readonly calls: PortCalls;
   readonly reporter: SettlementReporter;
   readonly clock: Clock;
@@ -21,7 +24,8 @@ export interface CopyAcknowledgementsOptions {
 
 export class CopyAcknowledgements {
   readonly #options: CopyAcknowledgementsOptions;
-  readonly #repeats = new Set<Timer>();
+  /** By message: the newest copy's. */
+  readonly #repeats = new Map<string, Timer>();
   #closed = false;
 
   constructor(options: CopyAcknowledgementsOptions) {
@@ -29,12 +33,13 @@ export class CopyAcknowledgements {
   }
 
   add(id: MessageId): void {
+    this.#repeats.get(keyOf(id))?.cancel();
     void this.#acknowledge(id, 0);
   }
 
   close(): void {
     this.#closed = true;
-    for (const repeat of this.#repeats) repeat.cancel();
+    for (const repeat of this.#repeats.values()) repeat.cancel();
     this.#repeats.clear();
   }
 
@@ -49,11 +54,16 @@ export class CopyAcknowledgements {
   }
 
   #repeat(id: MessageId, failures: number): void {
-    const { clock, random } = this.#options;
+    const { clock, random, registry } = this.#options;
     const repeat = clock.setTimer(REPEAT_BACKOFF(failures, random), () => {
-      this.#repeats.delete(repeat);
-      void this.#acknowledge(id, failures + 1);
+      this.#repeats.delete(keyOf(id));
+      // Somebody sought back: it is to run again, and may fail.
+      if (!registry.isUnsettled(id)) void this.#acknowledge(id, failures + 1);
     });
-    this.#repeats.add(repeat);
+    this.#repeats.set(keyOf(id), repeat);
   }
+}
+
+function keyOf(id: MessageId): string {
+  return `${id.topic} ${formatMessageId(id)}`;
 }

@@ -114,6 +114,13 @@ export class DeliveryRegistry {
     return adopt(known, message);
   }
 
+  /** Whether the message is here, or waits here to be asked back: it is not done with. */
+  isUnsettled(id: MessageId): boolean {
+    const known = this.#live.get(id);
+    if (known instanceof BatchEntry) return known.records.has(id.batchIndex) || known.holds.has(id.batchIndex);
+    return known !== undefined || this.#tracker.isPending(id);
+  }
+
   /** The message is acknowledged: a copy of it is recognised for a while. */
   settled(record: DeliveryRecord): void {
     const { id } = record.message;

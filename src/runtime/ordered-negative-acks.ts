@@ -44,8 +44,10 @@ export class OrderedNegativeAcks {
   failed(record: DeliveryRecord): void {
     const { message } = record;
     if (!this.covers(message)) return;
-    const behind = this.#options.takeBehind(record).map(({ message: { id } }) => id);
-    this.#tell(message, behind);
+    this.#tell(
+      message,
+      this.#options.takeBehind(record).map((behind) => behind.message),
+    );
   }
 
   /**
@@ -81,11 +83,12 @@ export class OrderedNegativeAcks {
     this.#guards.clear();
   }
 
-  #tell(message: ReceivedMessage, behind: readonly MessageId[]): void {
+  #tell(message: ReceivedMessage, behind: readonly ReceivedMessage[]): void {
     // Without the expiry of K-46: what came before the failure may lie in the client for longer, as in a pause or behind runs that
     // take minutes, and would pass. What goes back needlessly comes again at once, and that ends the guard.
     this.#guards.add(message, Infinity);
-    this.#send([message.id], onePerEntry(behind));
+    for (const waiting of behind) this.#guards.wentBack(waiting);
+    this.#send([message.id], onePerEntry(behind.map(({ id }) => id)));
   }
 
   /** A subscription that is closed has given everything back: there is nobody to tell. */

@@ -24,6 +24,15 @@ export interface PendingSettlement {
   failures: number;
 }
 
+/** Nothing of it is done yet. */
+export function newSettlement(
+  outcome: Outcome,
+  settlement: Settlement,
+  { startedMs, observer, byPerson }: Pick<PendingSettlement, 'startedMs' | 'observer' | 'byPerson'>,
+): PendingSettlement {
+  return { outcome, settlement, byPerson, startedMs, observer, publishes: undefined, refused: false, failures: 0 };
+}
+
 export interface PendingPublish {
   readonly kind: PublishKind;
   /** Full topic name. */

@@ -22,6 +22,7 @@ import type { FollowUps } from './follow-ups.js';
 import type { HandlerPlan } from './handler-plan.js';
 import type { OrderedNegativeAcks } from './ordered-negative-acks.js';
 import type { PendingSettlement } from './pending-settlement.js';
+import { newSettlement } from './pending-settlement.js';
 import { isPlaceless } from './placeless-messages.js';
 import type { PortCalls } from './port-calls.js';
 import type { PublishFailure } from './publishers.js';
@@ -86,8 +87,7 @@ export class Settler {
     run: Pick<PendingSettlement, 'startedMs' | 'observer'> = record,
   ): Promise<Disposition> {
     const settlement = this.#decide(record, outcome);
-    const { startedMs, observer } = run;
-    const pending = { outcome, settlement, startedMs, observer, publishes: undefined, refused: false, failures: 0 };
+    const pending = newSettlement(outcome, settlement, run);
     // What most deliveries are, without a step in between.
     const plain = settlement.kind === 'acknowledge' && settlement.messages.length === 0;
     return plain ? this.#acknowledge(record, pending) : this.#perform(record, pending);
@@ -105,8 +105,8 @@ export class Settler {
     record.givenUp = undefined;
     record.history = history;
     const settlement = settlementOfGivenUp(why, plan.deadLetter);
-    const fresh = { observer: undefined, publishes: undefined, refused: false, failures: 0 };
-    return this.#perform(record, { outcome, settlement, byPerson: true, startedMs: clock.now(), ...fresh });
+    const decided = { startedMs: clock.now(), observer: undefined, byPerson: true } as const;
+    return this.#perform(record, newSettlement(outcome, settlement, decided));
   }
 
   /** Publishes what waits here as a retry letter, so that its wait outlives this process. What fails goes back as it is. */
@@ -116,8 +116,7 @@ export class Settler {
     const outcome = defer(delayMs, 'the runtime drains');
     const facts = { strategy: 'republish', delayMs, spendsAttempt: false, outage: undefined } as const;
     const settlement = { kind: 'redeliver', ...facts, failure: outcome.failure } as const;
-    const fresh = { observer: undefined, publishes: undefined, refused: false, failures: 0 };
-    const pending = { outcome, settlement, startedMs: clock.now(), ...fresh };
+    const pending = newSettlement(outcome, settlement, { startedMs: clock.now(), observer: undefined });
     const disposition = await this.#republish(record, pending, settlement);
     if (disposition.kind !== 'republished') registry.giveBack(record);
   }

@@ -117,7 +117,7 @@ export class SubscriptionRunner {
   }
 
   blockedKeys(): readonly BlockedKey[] {
-    return this.#loop.blocking.list();
+    return this.#loop.blockedKeys.list();
   }
 
   release(key: MessageKey): boolean {

@@ -22,6 +22,8 @@ export interface ChunkedMessagesParts {
   /** Acknowledges entries that nobody needs. Neither of these two may do so at once: the broker is sending. */
   readonly discard: (ids: readonly MessageId[]) => void;
   readonly askBack: (ids: readonly MessageId[]) => void;
+  /** Gives entries back uncounted, where keys move between consumers; undefined elsewhere. */
+  readonly giveBack: ((ids: readonly MessageId[]) => void) | undefined;
 }
 
 const NO_BYTES = new Uint8Array(0);
@@ -36,12 +38,13 @@ export class ChunkedMessages {
 
   constructor(parts: ChunkedMessagesParts) {
     this.#parts = parts;
-    const { topic, clock, logger, mayArrive, discard } = parts;
+    const { topic, clock, logger, mayArrive, discard, giveBack } = parts;
     this.#partition = partitionOf(topic);
     this.#unreadable = new UnreadableEntries(topic, logger);
     this.#joiner = new ChunkJoiner({
       ...{ limits: DEFAULT_CHUNK_LIMITS, acks: this.#acks, clock, mayArrive },
       gaveUp: ([first], reason) => (first === undefined ? undefined : this.#unreadable.tell(first, reason)),
+      giveBack: giveBack && ((entries) => giveBack(entries.map((entry) => this.#idOf(entry)))),
       needless: (entries) => discard(entries.map((entry) => this.#idOf(entry))),
     });
   }

@@ -65,6 +65,10 @@ export class TopicAttachment implements LinkOwner {
       mayArrive: () => this.#link?.hasPermits === true,
       discard: (ids) => this.#afterwards((link) => void link.acknowledge(ids)?.catch(() => undefined)),
       askBack: (ids) => this.#afterwards(() => owner.askBack(this, ids)),
+      giveBack:
+        request.type === 'key-shared'
+          ? (ids) => this.#afterwards((link) => link.negativeAcknowledgeOrdered([], ids))
+          : undefined,
     });
   }
 

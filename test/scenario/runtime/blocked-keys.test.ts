@@ -170,6 +170,31 @@ describe.each(['disabled', 'best-effort'] as const)(
       expect(subscription.skip('a')).toBe(false);
     });
 
+    it('goes on in its order, whatever came before it was blocked and was not looked at yet', async () => {
+      const after = (ms: number): Promise<void> => new Promise((done) => void world.clock.setTimer(ms, done));
+      const handle = async ({ payload }: Delivery): Promise<Outcome> => {
+        runs.push(String(payload));
+        // a1 is given up while a2 waits behind it; b1 and c1 leave a3 in the client until a1 is skipped.
+        if (payload === 'a1') await after(10);
+        if (payload === 'b1' || payload === 'c1') await after(100);
+        return payload === 'a1' ? poison('no such account') : success();
+      };
+      const runtime = await world.start({
+        handlers: [
+          defineHandler({
+            ...{ name: 'ledger', source: topic('accounts'), subscription: 's', type: 'key-shared', ordering: 'key' },
+            ...{ onDeadLetter: 'block-key', orderedNegativeAck, concurrency: 2, handle },
+          }),
+        ],
+      });
+      await publish('a1', 'a2', 'b1', 'c1', 'a3');
+      await world.clock.advanceBy(50);
+      expect(runtime.subscription('s', 'accounts').skip('a')).toBe(true);
+      await world.clock.advanceBy(seconds(1));
+      expect(runs.filter((run) => run.startsWith('a'))).toEqual(['a1', 'a2', 'a3']);
+      expect(world.backlog('accounts', 's')).toBe(0);
+    });
+
     it('is not known by what is no key', async () => {
       const { subscription } = await blocked({ orderedNegativeAck });
       for (const wrong of [undefined, null, 7, {}] as never[]) {

@@ -320,3 +320,30 @@ describe('over a lost connection (K-46)', () => {
     expect(second.runs.map((run) => run.slice(0, 2))).toEqual(['A1', 'A2', 'A3']);
   });
 });
+
+it('what went back in vain, after its key had moved away and come back, comes before what is later', async () => {
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'.split('');
+  const succeeds = slowly(() => success());
+  const handle = (delivery: Delivery): Outcome | Promise<Outcome> => {
+    if (delivery.key === 'slow') return succeeds(delivery);
+    return String(delivery.payload).endsWith('1') && delivery.attempt === 1 ? retryAfter(DELAY_MS) : success();
+  };
+  const own = await start(handle, { concurrency: 1, prefetch: 50 });
+  await publish(...letters.map((letter) => `${letter}1`));
+  await world.clock.advanceBy(0);
+  const other = await start(() => success());
+  await world.clock.advanceBy(DELAY_MS);
+  const moved = other.runs[0]?.charAt(0) ?? 'none';
+  expect(letters).toContain(moved);
+  await world.drain(other.runtime);
+
+  await world.publish('accounts', 'first', { key: 'slow' });
+  await world.clock.advanceBy(0);
+  await publish(`${moved}2`);
+  await world.publish('accounts', 'second', { key: 'slow' });
+  await publish(`${moved}3`);
+  await world.clock.advanceBy(15);
+  await publish(`${moved}4`);
+  await world.clock.advanceBy(seconds(1));
+  expect(own.runs.filter((run) => run.startsWith(moved))).toEqual([1, 2, 3, 4].map((n) => `${moved}${n}#1`));
+});

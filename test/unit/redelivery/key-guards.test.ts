@@ -139,6 +139,24 @@ describe('when a guard ends (K-46)', () => {
     expect(guards.size).toBe(0);
   });
 
+  it('not for what is later than another one that went back and has not come again: it would pass', () => {
+    guards.add(message(1), DELAY_MS);
+    expect([2, 4].map((entryId) => guards.turnsBack(message(entryId)))).toEqual([true, true]);
+    expect([2, 3, 5].map((entryId) => guards.turnsBack(message(entryId)))).toEqual([false, false, true]);
+    expect([4, 5, 6].map((entryId) => guards.turnsBack(message(entryId)))).toEqual([false, false, false]);
+    expect(guards.size).toBe(0);
+  });
+
+  it('not for a message that fails then: what went back before it failed says nothing of it', () => {
+    guards.add(message(1), DELAY_MS);
+    expect([2, 3].map((entryId) => guards.turnsBack(message(entryId)))).toEqual([true, true]);
+    expect(guards.turnsBack(message(2))).toBe(false);
+    guards.add(message(2), DELAY_MS);
+    expect(guards.turnsBack(message(3))).toBe(true);
+    guards.acknowledged(message(2).id);
+    expect(guards.turnsBack(message(3))).toBe(false);
+  });
+
   it('when the connection is lost, that of its own topic only', () => {
     guards.add(message(1), DELAY_MS);
     guards.add(message(1, { topic: `${TOPIC}-partition-1` }), DELAY_MS);
@@ -176,6 +194,19 @@ describe('when a guard ends (K-46)', () => {
     expect(guards.turnsBack(message(1, { redeliveryCount: 1 }))).toBe(false);
     expect(guards.turnsBack(message(2))).toBe(true);
   });
+});
+
+it('what went back guards what is later until it has come again, also when what failed is acknowledged meanwhile (K-46)', () => {
+  guards.add(message(1), Infinity);
+  guards.wentBack(message(2));
+  guards.wentBack(message(2, { key: 'other' }));
+  guards.acknowledged(message(1).id);
+  expect([message(4), message(2), message(5), message(3)].map((one) => guards.turnsBack(one))).toEqual([
+    true,
+    false,
+    true,
+    false,
+  ]);
 });
 
 describe('a batch that came again (K-47)', () => {

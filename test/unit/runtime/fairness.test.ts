@@ -212,6 +212,8 @@ describe('by', () => {
       },
     ],
     ['gives a number', () => 7 as never],
+    // Nobody awaits it: unless its rejection is contained it ends the process, and this test.
+    ['gives a promise that rejects', (() => Promise.reject(new Error('no database'))) as never],
   ])('that %s is told at error, and the order key decides', (_, by) => {
     const shares = fairness({ maxConcurrent: 1, by });
     shares.enter(record('a1', 'a'));

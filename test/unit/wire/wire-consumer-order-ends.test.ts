@@ -50,10 +50,23 @@ describe('later messages are handed on again (K-46)', () => {
     const afterTheAbort = await received();
     await subscription.acknowledge([failed.id], { transaction: committed });
     await committed.commit();
-    await arrived(['a4']);
+    await arrived(['a2', 'a3', 'a4']);
 
     expect([beforeTheEnd, afterTheAbort]).toEqual([[], []]);
-    expect(await received()).toEqual(['a4']);
+    expect(await received()).toEqual(['a2', 'a3', 'a4']);
+  });
+
+  it('in a transaction that is committed, also where nothing went back', async () => {
+    const { arrived, subscription, received, client } = await start({}, cluster());
+    await arrived(['a1']);
+    const failed = await take(subscription);
+    subscription.negativeAcknowledge(failed);
+    const transaction = await client.newTransaction();
+    await subscription.acknowledge([failed.id], { transaction });
+    await transaction.commit();
+    await arrived(['a2']);
+
+    expect(await received()).toEqual(['a2']);
   });
 
   it('when one that went back comes again: the broker waits no longer', async () => {

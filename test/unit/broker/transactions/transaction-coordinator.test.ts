@@ -3,6 +3,7 @@ import type { MetadataStore } from 'pulsework/sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { TransactionCoordinator } from '../../../../src/broker/transactions/transaction-coordinator.js';
 import { transactionKey } from '../../../../src/broker/transactions/transaction-id.js';
+import { TransactionNumbers } from '../../../../src/broker/transactions/transaction-numbers.js';
 import type { MetadataPlace } from '../../../support/metadata-places.js';
 import { metadataPlaces } from '../../../support/metadata-places.js';
 import type { World } from './transaction-kit.js';
@@ -74,6 +75,20 @@ describe.each(Object.entries(metadataPlaces))('a transaction coordinator (%s)', 
     expect(later.leastBits).toBeGreaterThan(
       first.reduce((max, { leastBits }) => (leastBits > max ? leastBits : max), 0n),
     );
+  });
+
+  it('T-35: numbers are taken by compare-and-set, so that none is given twice, not even one whose header is gone', async () => {
+    let isLost = false;
+    const losing = faultyStore(store, (_call, name) => {
+      if (name !== 'put' || isLost) return undefined;
+      isLost = true;
+      return { kind: 'lose-answer' };
+    });
+    const counters = [store, store, losing].map((each) => new TransactionNumbers(worldOf(each).records, 0));
+    await expect(counters[2]?.next()).rejects.toMatchObject({ code: 'STORE_FAILED' });
+    const given = await Promise.all(counters.flatMap((each) => Array.from({ length: 150 }, () => each.next())));
+
+    expect(new Set(given).size).toBe(450);
   });
 
   it('T-35: a number whose header is there already, because the count was lost, is passed over', async () => {

@@ -1,0 +1,65 @@
+// The seam to a log for each subscription of what it acknowledged in transactions and how they ended, for topics of which
+// no metadata store knows it.
+import type { AckedEntry, PendingAckOwner } from './pending-ack-store.js';
+
+export type PendingAckRecord =
+  | { readonly kind: 'individual'; readonly transaction: string; readonly entries: readonly AckedEntry[] }
+  | { readonly kind: 'cumulative'; readonly transaction: string; readonly entry: AckedEntry }
+  | { readonly kind: 'commit' | 'abort'; readonly transaction: string };
+
+export interface PendingAckLog {
+  /** Resolves when it would survive. Records stand in the order of the calls, also without being awaited. */
+  append(record: PendingAckRecord): Promise<void>;
+  /** All that is kept, in its order. */
+  read(): Promise<readonly PendingAckRecord[]>;
+  /** Removes what is kept of the transaction. */
+  forget(transaction: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface PendingAckLogs {
+  /** Opened once at a time; what an earlier one kept is in it. */
+  open(owner: PendingAckOwner): Promise<PendingAckLog>;
+}
+
+/** Kept for as long as the object lives, also while a subscription is not open. */
+export function memoryPendingAckLogs(): PendingAckLogs {
+  const records = new Map<string, PendingAckRecord[]>();
+  return {
+    open: async ({ topic, subscription }) => {
+      const name = JSON.stringify([topic, subscription]);
+      return new MemoryPendingAckLog(
+        () => records.get(name) ?? [],
+        (kept) => (kept.length === 0 ? void records.delete(name) : void records.set(name, kept)),
+      );
+    },
+  };
+}
+
+class MemoryPendingAckLog implements PendingAckLog {
+  readonly #kept: () => PendingAckRecord[];
+  readonly #keep: (records: PendingAckRecord[]) => void;
+
+  constructor(kept: () => PendingAckRecord[], keep: (records: PendingAckRecord[]) => void) {
+    this.#kept = kept;
+    this.#keep = keep;
+  }
+
+  async append(record: PendingAckRecord): Promise<void> {
+    const kept = this.#kept();
+    kept.push(record);
+    this.#keep(kept);
+  }
+
+  async read(): Promise<readonly PendingAckRecord[]> {
+    return [...this.#kept()];
+  }
+
+  async forget(transaction: string): Promise<void> {
+    this.#keep(this.#kept().filter((record) => record.transaction !== transaction));
+  }
+
+  async close(): Promise<void> {
+    // Nothing is open.
+  }
+}
