@@ -1,5 +1,6 @@
 // The way from the broker to one consumer and back, on which deliveries and receipts may be late, lost or doubled on
 // purpose. Nothing passes what went before it: it is one connection. Without faults everything goes straight through.
+import type { EntryPosition } from '../core/message-id.js';
 import type { Clock, Timer } from '../ports/clock.js';
 import { AckSet } from './ack-set.js';
 import type { BrokerConsumer, ConsumerSink, DeliveredEntry } from './broker-consumer.js';
@@ -34,6 +35,8 @@ export class ConsumerConnection implements ConsumerSink {
   readonly #timers = new Set<Timer>();
   /** Whether what is sent is lost, and when that is found out. */
   #silent = false;
+  /** Entries that the client gave back in the order of their key, by `ledger:entry`, while copies are under way. */
+  readonly #givenBack = new Set<string>();
   /** Receipts under way: they fail when the connection does. */
   readonly #receipts = new Set<() => void>();
 
@@ -48,15 +51,23 @@ export class ConsumerConnection implements ConsumerSink {
     this.#disconnect = disconnect;
   }
 
+  /**
+   * The client gave them back in the order of their key: the broker sends them in their place, and no copy before that (K-46
+   * takes one that comes again for the sign that nothing earlier waits).
+   */
+  gaveBack(ids: readonly EntryPosition[]): void {
+    if (!this.#parts.faults.none || this.#timers.size > 0) for (const id of ids) this.#givenBack.add(keyOf(id));
+  }
+
   deliver(delivered: DeliveredEntry): void {
     if (this.#silent) return;
     const { faults, place } = this.#parts;
     const fate = faults.none ? undefined : faults.ofDelivery(place);
-    if (fate === undefined && this.#late.length === 0) return this.#sink.deliver(delivered);
+    if (fate === undefined && this.#late.length === 0) return this.#handOver(delivered);
     if (fate?.silentMs !== undefined) return this.#loseFromNowOn(fate.silentMs);
     const kept = lasting(delivered);
     this.#pass(fate?.delayMs ?? 0, () => {
-      this.#sink.deliver(kept);
+      this.#handOver(kept);
       for (const ms of fate?.copiesAfterMs ?? []) this.#copyAfter(ms, kept);
     });
     if (fate?.disconnects === true) this.#pass(0, () => this.#loseFromNowOn(0));
@@ -99,6 +110,11 @@ export class ConsumerConnection implements ConsumerSink {
         resolve(stored);
       });
     });
+  }
+
+  #handOver(delivered: DeliveredEntry): void {
+    if (this.#givenBack.size > 0) this.#givenBack.delete(keyOf(delivered));
+    this.#sink.deliver(delivered);
   }
 
   /** Hands on now, or behind what is late. */
@@ -150,7 +166,7 @@ export class ConsumerConnection implements ConsumerSink {
 
   #copyAfter(ms: number, delivered: DeliveredEntry): void {
     const arrive = (): void => {
-      if (this.#silent || this.#consumer?.connected !== true) return;
+      if (this.#silent || this.#consumer?.connected !== true || this.#givenBack.has(keyOf(delivered))) return;
       // A copy uses up permits as every delivery does: the client counts it.
       this.#consumer.grant(-(delivered.unacked?.count ?? delivered.entry.messageCount));
       this.#sink.deliver(delivered);
@@ -158,6 +174,10 @@ export class ConsumerConnection implements ConsumerSink {
     if (ms === 0) this.#parts.later(arrive);
     else this.#after(ms, arrive);
   }
+}
+
+function keyOf({ ledgerId, entryId }: Pick<EntryPosition, 'ledgerId' | 'entryId'>): string {
+  return `${ledgerId}:${entryId}`;
 }
 
 /** What the broker hands over is valid during the call only. */

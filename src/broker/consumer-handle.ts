@@ -110,7 +110,9 @@ export class ConsumerHandle {
       throw new PulseworkError('MESSAGE_ID_INVALID', rule);
     }
     // No answer is given: over a connection that the broker closed nothing is asked, and all of it comes again anyway.
-    if (this.#consumer.connected) this.#subscription.negativeAcknowledgeOrdered(this.#consumer, failed, given);
+    if (!this.#consumer.connected) return;
+    this.#connection.gaveBack(returned);
+    this.#subscription.negativeAcknowledgeOrdered(this.#consumer, failed, given);
   }
 
   /** Everything this consumer holds, what its client has not handed on included. */

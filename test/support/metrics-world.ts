@@ -118,7 +118,9 @@ export class MetricsWorld {
   }
 
   #handlers() {
-    const ordered = { type: 'key-shared', ordering: 'key', onDeadLetter: 'block-key' } as const;
+    // What waits behind a message waits here, as on the brokers of today.
+    const inPlace = { ordering: 'key', orderedNegativeAck: 'disabled' } as const;
+    const ordered = { type: 'key-shared', ...inPlace, onDeadLetter: 'block-key' } as const;
     const outage = [{ dependency: 'bank', errors: [BankDown], retryAfterMs: minutes(10) }];
     const batch = { maxMessages: 2, maxWaitMs: 100 };
     const of = { subscription: 's' };
