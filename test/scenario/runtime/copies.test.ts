@@ -37,7 +37,7 @@ async function copyNotAcknowledged(fault: FaultPlan['fault']): Promise<void> {
 }
 
 it.each(['throws', 'rejects-late', 'hangs'] as const)(
-  'a copy whose acknowledgement %s is acknowledged again: it does not come once more',
+  'a copy whose acknowledgement %s is acknowledged again, and so keeps no key waiting (K-54)',
   async (fault) => {
     await copyNotAcknowledged(fault);
     await world.clock.advanceBy(minutes(1));

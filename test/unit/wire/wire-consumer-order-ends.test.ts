@@ -146,3 +146,16 @@ describe('a batch that failed in part (K-47)', () => {
     expect(await received()).toEqual(['y']);
   });
 });
+
+it('a later message that was acknowledged before an earlier one failed is not taken back: its order is lost (K-54)', async () => {
+  const { arrived, subscription, received, told, after, deliverNamed } = await start();
+  await arrived(['a1', 'a2', 'a3']);
+  const [first, second] = [await take(subscription), await take(subscription)];
+  await subscription.acknowledge([second.id]);
+  subscription.negativeAcknowledge(first);
+
+  expect(await told()).toEqual([[[1], [3]]]);
+  await after(5_000);
+  deliverNamed('a1', { redeliveryCount: 1 });
+  expect(await received()).toEqual(['a1']);
+});
