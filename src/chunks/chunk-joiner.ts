@@ -4,7 +4,7 @@ import type { EntryPosition } from '../core/message-id.js';
 import type { Clock, Timer } from '../ports/clock.js';
 import type { Chunk, ChunkLimits } from './chunk.js';
 import type { ChunkedAcks } from './chunked-acks.js';
-import { comparePositions, samePosition } from './entry-order.js';
+import { comparePositions, samePosition } from '../core/entry-order.js';
 import { IncompleteMessage } from './incomplete-message.js';
 import type { JoinedChunks } from './incomplete-message.js';
 

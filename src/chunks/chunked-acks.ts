@@ -1,7 +1,7 @@
 // Which entries each message has that was joined from chunks: to acknowledge it, or to ask for it again, is to name all of
 // them. Kept until the broker has answered the acknowledgement: repeating a lost one must say the same again.
 import { EntryMap } from '../core/entry-map.js';
-import { comparePositions, samePosition } from './entry-order.js';
+import { comparePositions, samePosition } from '../core/entry-order.js';
 import type { EntryPosition, MessageId } from '../core/message-id.js';
 
 /** Of earlier registrations, and of messages that are acknowledged: the newest so many. */

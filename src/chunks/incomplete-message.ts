@@ -2,7 +2,7 @@
 // twice is kept once.
 import type { EntryPosition } from '../core/message-id.js';
 import type { Chunk } from './chunk.js';
-import { comparePositions, samePosition } from './entry-order.js';
+import { comparePositions, samePosition } from '../core/entry-order.js';
 
 interface Part {
   readonly entry: EntryPosition;

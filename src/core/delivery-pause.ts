@@ -2,7 +2,7 @@
 // that follows (K-53): what counts as broad, and how long it lasts.
 import { describeValue } from './errors.js';
 import type { OptionChecker } from './options.js';
-import { minutes, seconds } from './options.js';
+import { minutes, seconds, withoutAbsent } from './options.js';
 
 /** The numbers are those of the Pulsar proposal for a delivery pause on negative acknowledgements (K-53). */
 export interface DeliveryPauseOptions {
@@ -18,14 +18,9 @@ export interface DeliveryPauseOptions {
   readonly multiplier?: number | undefined;
 }
 
-/** The options of a delivery pause, all of them. */
-export interface DeliveryPausePolicy {
-  readonly windowSize: number;
-  readonly failureRatio: number;
-  readonly initialDelayMs: number;
-  readonly maxDelayMs: number;
-  readonly multiplier: number;
-}
+export type DeliveryPausePolicy = {
+  readonly [K in keyof DeliveryPauseOptions]-?: NonNullable<DeliveryPauseOptions[K]>;
+};
 
 export const DEFAULT_DELIVERY_PAUSE: DeliveryPausePolicy = {
   windowSize: 100,
@@ -36,13 +31,7 @@ export const DEFAULT_DELIVERY_PAUSE: DeliveryPausePolicy = {
 };
 
 export function resolveDeliveryPause(options: DeliveryPauseOptions): DeliveryPausePolicy {
-  return {
-    windowSize: options.windowSize ?? DEFAULT_DELIVERY_PAUSE.windowSize,
-    failureRatio: options.failureRatio ?? DEFAULT_DELIVERY_PAUSE.failureRatio,
-    initialDelayMs: options.initialDelayMs ?? DEFAULT_DELIVERY_PAUSE.initialDelayMs,
-    maxDelayMs: options.maxDelayMs ?? DEFAULT_DELIVERY_PAUSE.maxDelayMs,
-    multiplier: options.multiplier ?? DEFAULT_DELIVERY_PAUSE.multiplier,
-  };
+  return { ...DEFAULT_DELIVERY_PAUSE, ...withoutAbsent(options) };
 }
 
 export function checkDeliveryPause(options: unknown, check: OptionChecker): void {

@@ -1,6 +1,7 @@
 // Order per key on the client's side of PIP-493. From the moment a message fails until it is acknowledged, what comes
 // later on its key must not be handed on: it goes back to the broker, uncounted, and comes again in its place.
 import { EntryMap } from '../core/entry-map.js';
+import { comparePositions } from '../core/entry-order.js';
 import type { ReceivedMessage } from '../core/message.js';
 import type { EntryPosition, MessageId } from '../core/message-id.js';
 import { orderKeyOf } from '../core/message-key.js';
@@ -60,8 +61,8 @@ export class KeyGuards {
    */
   add(message: KeyedMessage, delayMs: number): boolean {
     const { id } = message;
-    const key = orderKeyOf(message);
-    if (key === undefined || id.firstChunk !== undefined) return false;
+    const key = guardKeyOf(message);
+    if (key === undefined) return false;
     const guard = this.#guardOf(id.topic, key);
     guard.expiresMs = Math.max(guard.expiresMs, this.#clock.now() + delayMs + GUARD_AFTER_DELAY_MS);
     const known = this.#entries.get(id);
@@ -187,7 +188,12 @@ function earliestOf(entries: EntryMap<BatchScope>): EntryPosition | undefined {
   return first && others.reduce((least, at) => (isLater(least, at) ? at : least), first);
 }
 
+/** The key that `message` guards when it fails; undefined where it takes no part: without a key, or cut into chunks (K-43). */
+export function guardKeyOf(message: KeyedMessage): string | undefined {
+  return message.id.firstChunk === undefined ? orderKeyOf(message) : undefined;
+}
+
 /** Strictly, by entry: messages of one entry come and go together. */
 function isLater(a: EntryPosition, b: EntryPosition): boolean {
-  return a.ledgerId > b.ledgerId || (a.ledgerId === b.ledgerId && a.entryId > b.entryId);
+  return comparePositions(a, b) > 0;
 }

@@ -243,11 +243,10 @@ export class DeliveryRegistry {
     this.#answered(id);
     if (this.#tracker.isPending(id)) return COPY_OF_HELD;
     const sleeper = this.#sleepers.wake(id);
-    if (sleeper !== undefined && sleeper.kept === undefined && sleeper.dueMs > this.#clock.now()) {
-      if (this.#holdsAgain(message)) {
-        this.#tracker.add(id, sleeper.dueMs);
-        return COPY_OF_HELD;
-      }
+    const isStillHeld = sleeper !== undefined && sleeper.kept === undefined && sleeper.dueMs > this.#clock.now();
+    if (isStillHeld && this.#holdsAgain(message)) {
+      this.#tracker.add(id, sleeper.dueMs);
+      return COPY_OF_HELD;
     }
     if (id.batchSize > 1) {
       const batch = new BatchEntry(id);

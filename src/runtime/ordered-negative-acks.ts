@@ -5,10 +5,9 @@ import { isClosed } from '../core/errors.js';
 import type { ReceivedMessage } from '../core/message.js';
 import type { MessageId } from '../core/message-id.js';
 import { sameEntry } from '../core/message-id.js';
-import { orderKeyOf } from '../core/message-key.js';
 import type { Clock } from '../ports/clock.js';
 import type { Subscription } from '../ports/transport.js';
-import { KeyGuards } from '../redelivery/key-guards.js';
+import { KeyGuards, guardKeyOf } from '../redelivery/key-guards.js';
 import type { DeliveryRecord } from './delivery-record.js';
 
 export interface OrderedNegativeAcksOptions {
@@ -34,8 +33,7 @@ export class OrderedNegativeAcks {
    * which is sent again with all of them, nor of one that was cut into chunks (K-43).
    */
   covers(message: ReceivedMessage): boolean {
-    const { batchSize, firstChunk } = message.id;
-    if (batchSize > 1 || firstChunk !== undefined || orderKeyOf(message) === undefined) return false;
+    if (message.id.batchSize > 1 || guardKeyOf(message) === undefined) return false;
     const { subscription, brokerKeepsOrder } = this.#options;
     return subscription.negativeAcknowledgeOrdered !== undefined && brokerKeepsOrder(message);
   }

@@ -2,13 +2,13 @@
 // that survive, virtual time, and runtimes that are started again on what is left. Equal cuts do the same.
 import { EmbeddedBroker } from '../broker/embedded-broker.js';
 import type { ReceivedMessage } from '../core/message.js';
-import type { Clock, Timer } from '../ports/clock.js';
 import type { Transport } from '../ports/transport.js';
 import type { DrainReport, Runtime } from '../runtime/runtime.js';
 import { embedded } from '../transports/embedded/embedded-transport.js';
 import { FakeClock } from './fake-clock.js';
 import type { CountedCall, Fault } from './faulty-transport.js';
 import { FaultyTransport } from './faulty-transport.js';
+import { MortalClock } from './mortal-clock.js';
 import { readTopic } from './read-topic.js';
 
 /** Which call goes wrong, counted from 1 over the first process (0: none), and how. */
@@ -25,36 +25,6 @@ export type StartService = (
 
 /** Longer than a call may take, a drain and a subscription's return. */
 const DRAIN_MS = 120_000;
-
-/** The clock of one process: its timers end with it. */
-class MortalClock implements Clock {
-  readonly #clock: FakeClock;
-  #ended = false;
-
-  constructor(clock: FakeClock) {
-    this.#clock = clock;
-  }
-
-  end(): void {
-    this.#ended = true;
-  }
-
-  now(): number {
-    return this.#clock.now();
-  }
-
-  setTimer(delayMs: number, run: () => void): Timer {
-    return this.#clock.setTimer(delayMs, () => this.#run(run));
-  }
-
-  nextTurn(run: () => void): void {
-    this.#clock.nextTurn(() => this.#run(run));
-  }
-
-  #run(run: () => void): void {
-    if (!this.#ended) run();
-  }
-}
 
 export class CrashWorld {
   readonly clock = new FakeClock();

@@ -3,6 +3,7 @@
 import { TransportError } from '../core/errors.js';
 import type { Clock } from '../ports/clock.js';
 import type { Publisher, PublisherRequest, Subscription, Transport } from '../ports/transport.js';
+import { subscriptionWith } from './subscription-with.js';
 
 /**
  * How the call goes wrong. `throws`: at once, nothing done. `rejects-late`: after 5 s, nothing done. `answer-lost`: done,
@@ -75,8 +76,7 @@ export class FaultyTransport implements Transport {
 
   async subscribe(spec: Parameters<Transport['subscribe']>[0]): Promise<Subscription> {
     const inner = await this.#inner.subscribe(spec);
-    return {
-      receive: (signal) => inner.receive(signal),
+    return subscriptionWith(inner, {
       acknowledge: (ids) => this.#call('acknowledge', () => inner.acknowledge(ids)),
       acknowledgeCumulative: (id) => this.#call('acknowledge', () => inner.acknowledgeCumulative(id)),
       redeliver: (ids) => this.#call('redeliver', () => inner.redeliver(ids)),
@@ -86,12 +86,7 @@ export class FaultyTransport implements Transport {
           if (!this.#gone) inner.negativeAcknowledgeOrdered?.(nacked, returned);
         },
       }),
-      pause: () => inner.pause(),
-      resume: () => inner.resume(),
-      seek: (to) => inner.seek(to),
-      onState: (report) => inner.onState(report),
-      close: () => inner.close(),
-    };
+    });
   }
 
   async publisher(topic: string, options?: PublisherRequest): Promise<Publisher> {

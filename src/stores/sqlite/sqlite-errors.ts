@@ -2,6 +2,7 @@
 // way: as a name, as a number, or inside the message.
 import type { ErrorCode } from '../../core/errors.js';
 import { PulseworkError, toError } from '../../core/errors.js';
+import { FILE_SYSTEM_CODES, FILE_SYSTEM_REMEDIES } from '../../core/file-system-codes.js';
 
 /** SQLite's primary result codes that mean something here; extended ones have these in their lowest byte. */
 const NAMES: Readonly<Record<number, string>> = {
@@ -17,28 +18,20 @@ const NAMES: Readonly<Record<number, string>> = {
 };
 
 const CODES: Readonly<Record<string, ErrorCode>> = {
+  ...FILE_SYSTEM_CODES,
   BUSY: 'STORE_LOCKED',
   LOCKED: 'STORE_LOCKED',
   FULL: 'STORE_FULL',
-  ENOSPC: 'STORE_FULL',
-  EDQUOT: 'STORE_FULL',
   PERM: 'STORE_NOT_WRITABLE',
   READONLY: 'STORE_NOT_WRITABLE',
   CANTOPEN: 'STORE_NOT_WRITABLE',
-  EACCES: 'STORE_NOT_WRITABLE',
-  EPERM: 'STORE_NOT_WRITABLE',
-  EROFS: 'STORE_NOT_WRITABLE',
-  ENOENT: 'STORE_NOT_WRITABLE',
-  ENOTDIR: 'STORE_NOT_WRITABLE',
-  EISDIR: 'STORE_NOT_WRITABLE',
   CORRUPT: 'STORE_FORMAT_UNKNOWN',
   NOTADB: 'STORE_FORMAT_UNKNOWN',
 };
 
 const REMEDIES: Readonly<Partial<Record<ErrorCode, string>>> = {
+  ...FILE_SYSTEM_REMEDIES,
   STORE_LOCKED: 'another process has it for itself, or writes to it without end; close it there first',
-  STORE_FULL: 'make room on its disk',
-  STORE_NOT_WRITABLE: 'its folder must exist and this process must be allowed to write there',
   STORE_FORMAT_UNKNOWN: 'use another path, or move the file away to start without what it holds',
 };
 

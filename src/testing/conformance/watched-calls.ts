@@ -2,6 +2,7 @@
 // to one topic can fail for a while, and whose acknowledgements can get lost.
 import { TransportError } from '../../core/errors.js';
 import type { Publisher, Subscription, Transport } from '../../ports/transport.js';
+import { subscriptionWith } from '../subscription-with.js';
 
 export class WatchedCalls {
   readonly transport: Transport;
@@ -30,23 +31,12 @@ export class WatchedCalls {
   }
 
   #subscription(inner: Subscription): Subscription {
-    return {
-      receive: (signal) => inner.receive(signal),
+    return subscriptionWith(inner, {
       acknowledge: async (ids) => {
         this.calls.push('acknowledged');
         if (!this.losing) await inner.acknowledge(ids);
       },
-      acknowledgeCumulative: (id) => inner.acknowledgeCumulative(id),
-      redeliver: (ids) => inner.redeliver(ids),
-      ...(inner.negativeAcknowledgeOrdered !== undefined && {
-        negativeAcknowledgeOrdered: (nacked, returned) => inner.negativeAcknowledgeOrdered?.(nacked, returned),
-      }),
-      pause: () => inner.pause(),
-      resume: () => inner.resume(),
-      seek: (to) => inner.seek(to),
-      onState: (report) => inner.onState(report),
-      close: () => inner.close(),
-    };
+    });
   }
 
   #publisher(inner: Publisher): Publisher {

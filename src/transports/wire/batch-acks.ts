@@ -1,6 +1,7 @@
 // Which messages of each batch are still to be acknowledged here. The broker may not keep that (it is a setting, and
 // lost when a topic moves), so the last acknowledgement of a batch always goes out for the whole entry, and a batch
 // is forgotten only when the broker has answered it: repeating a lost one must say the same again.
+import { comparePositions } from '../../core/entry-order.js';
 import { PulseworkError } from '../../core/errors.js';
 import { EntryMap } from '../../core/entry-map.js';
 import type { EntryPosition, MessageId } from '../../core/message-id.js';
@@ -85,7 +86,8 @@ export class BatchAcks {
    * before comes first: a broker that does not keep indexes ignores the command that has them.
    */
   acknowledgeThrough(id: MessageId): readonly AckItem[] {
-    for (const entry of this.#here.values()) if (isBefore(entry.position, id)) this.#here.delete(entry.position);
+    for (const entry of this.#here.values())
+      if (comparePositions(entry.position, id) < 0) this.#here.delete(entry.position);
     if (id.batchIndex < 0) return [this.#whole(id)];
     const entry = this.#known(id);
     entry.left.clearThrough(id.batchIndex);
@@ -146,8 +148,4 @@ export class BatchAcks {
 
 function textOf({ ledgerId, entryId, partition }: EntryPosition): string {
   return `${ledgerId}:${entryId}:${partition}`;
-}
-
-function isBefore(a: EntryPosition, b: EntryPosition): boolean {
-  return a.ledgerId < b.ledgerId || (a.ledgerId === b.ledgerId && a.entryId < b.entryId);
 }

@@ -1,7 +1,6 @@
 // One process of the model: a runtime on a transport of its own, whose calls can be made to go wrong, and which can end from
 // one moment to the next, with its timers and all it knew.
 import type {
-  Clock,
   Delivery,
   Logger,
   Outcome,
@@ -9,7 +8,6 @@ import type {
   Runtime,
   Subscription,
   SubscriptionHandle,
-  Timer,
 } from '../../../src/index.js';
 import type { BlockedKey } from '../../../src/ports/runtime-view.js';
 import {
@@ -28,6 +26,8 @@ import type { EmbeddedBroker, EmbeddedTransport } from '../../../src/embedded.js
 import { embedded } from '../../../src/embedded.js';
 import type { Fault, FaultPlan } from '../../../src/testing.js';
 import { FaultyTransport } from '../../../src/testing.js';
+import { MortalClock } from '../../../src/testing/mortal-clock.js';
+import { subscriptionWith } from '../../../src/testing/subscription-with.js';
 import { transportWith } from '../transport-with.js';
 import type { Observer } from './observer.js';
 import { numberIn } from './observer.js';
@@ -46,32 +46,6 @@ export interface ProcessFacts {
   readonly observer: Observer;
   /** Whether every run is to end with success from now on. */
   readonly allSucceed: () => boolean;
-}
-
-/** The clock of one process: its timers end with it. */
-class MortalClock implements Clock {
-  readonly #clock: Clock;
-  ended = false;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  now(): number {
-    return this.#clock.now();
-  }
-
-  setTimer(delayMs: number, run: () => void): Timer {
-    return this.#clock.setTimer(delayMs, () => this.#run(run));
-  }
-
-  nextTurn(run: () => void): void {
-    this.#clock.nextTurn(() => this.#run(run));
-  }
-
-  #run(run: () => void): void {
-    if (!this.ended) run();
-  }
 }
 
 export class ModelProcess {
@@ -147,7 +121,7 @@ export class ModelProcess {
 
   /** Its connection ends and its memory is gone. */
   crash(): void {
-    this.#clock.ended = true;
+    this.#clock.end();
     this.#facts.observer.processGone(this.number);
     void this.#inner.close();
   }
@@ -184,7 +158,7 @@ export class ModelProcess {
 
   /** Writes down over which connection each message came last. */
   #watched(inner: Subscription): Subscription {
-    return {
+    return subscriptionWith(inner, {
       receive: (signal) => {
         // Beside the answer: a step in between would put off arrivals, and so hide what comes of early ones.
         const received = inner.receive(signal);
@@ -194,18 +168,7 @@ export class ModelProcess {
         );
         return received;
       },
-      acknowledge: (ids) => inner.acknowledge(ids),
-      acknowledgeCumulative: (id) => inner.acknowledgeCumulative(id),
-      redeliver: (ids) => inner.redeliver(ids),
-      ...(inner.negativeAcknowledgeOrdered !== undefined && {
-        negativeAcknowledgeOrdered: (nacked, returned) => inner.negativeAcknowledgeOrdered?.(nacked, returned),
-      }),
-      pause: () => inner.pause(),
-      resume: () => inner.resume(),
-      seek: (to) => inner.seek(to),
-      onState: (report) => inner.onState(report),
-      close: () => inner.close(),
-    };
+    });
   }
 
   /** It connects once at its start, and once after each unload. */

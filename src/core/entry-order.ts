@@ -1,5 +1,5 @@
 // Entries of one topic or partition: the same, and which comes first.
-import type { EntryPosition } from '../core/message-id.js';
+import type { EntryPosition } from './message-id.js';
 
 export function samePosition(a: EntryPosition, b: EntryPosition): boolean {
   return a.ledgerId === b.ledgerId && a.entryId === b.entryId;
