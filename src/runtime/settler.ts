@@ -140,7 +140,10 @@ export class Settler {
       type: spec.type,
       ordering,
       comesAgain: !isPlaceless(record.message.id),
-      brokerKeepsOrder: plan.brokerMayKeepOrder && orderedNegativeAcks.covers(record.message),
+      // Asked of what failed only: most deliveries do not.
+      get brokerKeepsOrder() {
+        return plan.brokerMayKeepOrder && orderedNegativeAcks.covers(record.message);
+      },
       republishes: plan.retry !== undefined && !record.republishRefused,
       heldFull: this.#options.heldFull(),
       deadLetter: plan.deadLetter,
