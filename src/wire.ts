@@ -9,8 +9,8 @@ export type { WireReaderOptions } from './transports/wire/wire-reader-options.js
 export type { PatternDomain } from './core/topic-pattern.js';
 export type { WirePublisher } from './transports/wire/wire-publisher.js';
 export type { WireSubscription } from './transports/wire/wire-subscription.js';
-export type { InTransaction, Transaction, TransactionId, TransactionState } from './transports/wire/transaction.js';
-export type { TransactionOptions } from './transports/wire/transaction-coordinators.js';
+export type { TransactionId } from './core/transaction-id.js';
+export type { InTransaction, Transaction, TransactionOptions, TransactionState } from './ports/transaction.js';
 export type { TopicSchema, WireSchema } from './transports/wire/topic-schema.js';
 export { WireTransport, wire } from './transports/wire/wire-transport.js';
 export {

@@ -4,6 +4,7 @@ import type { EncodedMessage, ReceivedMessage } from '../core/message.js';
 import type { MessageId } from '../core/message-id.js';
 import type { SubscriptionSpec } from '../core/subscription-spec.js';
 import type { Clock } from './clock.js';
+import type { InTransaction, Transaction, TransactionOptions } from './transaction.js';
 
 /** What a transport can do beyond the minimum. The runtime checks handlers against it at start: no silent downgrade. */
 export type Capability =
@@ -17,6 +18,7 @@ export type Capability =
   /** `pause()` stops the granting of permits. */
   | 'flow-pause'
   | 'pattern-subscriptions'
+  /** `newTransaction`; whether the broker has them is known once one was begun. */
   | 'transactions'
   /** Key_Shared keeps the order of a key whose message failed, where the broker of the connection does (PIP-493). */
   | 'ordered-negative-ack';
@@ -37,6 +39,12 @@ export interface Transport {
   subscribe(spec: SubscriptionSpec): Promise<Subscription>;
   /** Opens a producer on a full topic name; a partitioned topic is routed by key. @throws TransportError as above. */
   publisher(topic: string, options?: PublisherRequest): Promise<Publisher>;
+  /**
+   * Only with 'transactions'. Begins one, for `publish` and `acknowledge` of this transport.
+   * @throws ConfigurationError; TransportError TRANSACTIONS_UNAVAILABLE where the broker has none; CALL_TIMED_OUT or
+   *   BROKER_ERROR (retriable), also when the broker has too many; ALREADY_CLOSED.
+   */
+  newTransaction?(options?: TransactionOptions): Promise<Transaction>;
   /** Closes what is still open, subscriptions included. Calling it twice is allowed. */
   close(): Promise<void>;
 }
@@ -58,9 +66,13 @@ export interface Subscription {
    * Resolves when the broker has it where `capabilities` has 'ack-receipts', else when it is handed to the client. An id
    * with a `batchIndex` acknowledges that message alone; the entry goes when all of its messages are. Acknowledging again
    * is no error (A-15).
-   * @throws TransportError CONNECTION_LOST (retriable), ALREADY_CLOSED.
+   * @param options `{ transaction }`, with 'transactions': resolves when they are in it, all or none. They come no more while
+   *   it is open, are acknowledged once it is committed, and come again when it is aborted. The same message in two of them
+   *   is a conflict (T-10); one that is acknowledged outside meanwhile stays so whatever becomes of it (T-14).
+   * @throws TransportError CONNECTION_LOST (retriable), ALREADY_CLOSED; in a transaction also TRANSACTION_CONFLICT and
+   *   TRANSACTION_ENDED.
    */
-  acknowledge(ids: readonly MessageId[]): Promise<void>;
+  acknowledge(ids: readonly MessageId[], options?: InTransaction): Promise<void>;
   /** Exclusive and Failover only: everything up to and including `id`. @throws TransportError NOT_SUPPORTED elsewhere. */
   acknowledgeCumulative(id: MessageId): Promise<void>;
   /**
@@ -117,8 +129,11 @@ export interface Publisher {
   nextSequenceId(): number;
   /**
    * Resolves with the receipt: the message is stored as it was at the call, whatever the caller does to its bytes since. Messages with one key are stored in the order of these calls.
-   * @throws TransportError; `retriable: false` means refused for good: MESSAGE_TOO_LARGE, TOPIC_TERMINATED, NOT_SUPPORTED.
+   * @param options `{ transaction }`, with 'transactions': the message is shown once that is committed. Then sequence ids are
+   *   not for repeating: a broker that deduplicates does not look whether what it had before was aborted.
+   * @throws TransportError; `retriable: false` means refused for good: MESSAGE_TOO_LARGE, TOPIC_TERMINATED, NOT_SUPPORTED;
+   *   in a transaction also TRANSACTION_ENDED.
    */
-  publish(message: EncodedMessage, sequenceId: number): Promise<MessageId>;
+  publish(message: EncodedMessage, sequenceId: number, options?: InTransaction): Promise<MessageId>;
   close(): Promise<void>;
 }

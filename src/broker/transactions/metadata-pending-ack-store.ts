@@ -7,7 +7,7 @@ import { pendingAckStoreClosed, transactionNotOpen } from './pending-ack-errors.
 import type { AckedEntry, PendingAckOwner, PendingAckStore, PendingAckTarget } from './pending-ack-store.js';
 import { allDone } from './transaction-ending.js';
 import { isEnded, transactionNotFound } from './transaction-errors.js';
-import { parseTransactionKey } from './transaction-id.js';
+import { parseTransactionKey } from './txn-paths.js';
 import type { StoredOp, TxnMetadataStore } from './txn-metadata-store.js';
 import type { FinalState } from './txn-paths.js';
 import type { AckOp, TransactionState } from './txn-records.js';

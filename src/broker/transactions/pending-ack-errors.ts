@@ -1,8 +1,9 @@
 // What is refused of acknowledgements in transactions, in Pulsar's words and in the codes that the wire client has for the
 // same answers.
 import { PulseworkError, TransportError } from '../../core/errors.js';
-import type { TransactionId } from './transaction-id.js';
-import { parseTransactionKey, transactionText } from './transaction-id.js';
+import type { TransactionId } from '../../core/transaction-id.js';
+import { transactionText } from '../../core/transaction-id.js';
+import { parseTransactionKey } from './txn-paths.js';
 import type { TransactionState } from './txn-records.js';
 
 /** Which acknowledgement of which subscription. */

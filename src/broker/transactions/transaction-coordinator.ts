@@ -16,8 +16,9 @@ import {
   storeFailed,
   unsupportedAction,
 } from './transaction-errors.js';
-import type { TransactionId } from './transaction-id.js';
-import { parseTransactionKey, transactionKey } from './transaction-id.js';
+import type { TransactionId } from '../../core/transaction-id.js';
+import { transactionKey } from '../../core/transaction-id.js';
+import { parseTransactionKey } from './txn-paths.js';
 import { TransactionNumbers } from './transaction-numbers.js';
 import { abortOverdue, collectEnded } from './transaction-sweeps.js';
 import type { SweepParts } from './transaction-sweeps.js';

@@ -2,8 +2,8 @@
 // failed; deciding never is.
 import type { Clock } from '../../ports/clock.js';
 import { invalidTransition, isVersionConflict, transactionNotFound } from './transaction-errors.js';
-import type { TransactionId } from './transaction-id.js';
-import { transactionKey } from './transaction-id.js';
+import type { TransactionId } from '../../core/transaction-id.js';
+import { transactionKey } from '../../core/transaction-id.js';
 import type { StoredHeader, TxnMetadataStore } from './txn-metadata-store.js';
 import type { FinalState } from './txn-paths.js';
 import type { TransactionState, TxnHeader, TxnOp } from './txn-records.js';

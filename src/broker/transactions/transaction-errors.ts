@@ -1,7 +1,7 @@
 // What a coordinator refuses, in Pulsar's words and in the codes that the wire client has for the same answers.
 import { PulseworkError, TransportError } from '../../core/errors.js';
-import type { TransactionId } from './transaction-id.js';
-import { transactionText } from './transaction-id.js';
+import type { TransactionId } from '../../core/transaction-id.js';
+import { transactionText } from '../../core/transaction-id.js';
 import type { FinalState } from './txn-paths.js';
 
 /** Pulsar's TransactionNotFound (T-36). */

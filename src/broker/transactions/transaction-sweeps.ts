@@ -4,7 +4,7 @@
 import { isEnded } from './transaction-errors.js';
 import { allDone, endTransaction, tellParticipants } from './transaction-ending.js';
 import type { EndingParts } from './transaction-ending.js';
-import { parseTransactionKey } from './transaction-id.js';
+import { parseTransactionKey } from './txn-paths.js';
 import type { StoredHeader } from './txn-metadata-store.js';
 import type { FinalState } from './txn-paths.js';
 

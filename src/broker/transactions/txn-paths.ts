@@ -8,7 +8,9 @@
 //   /txn/segment-state/watermark/<segment>              of the transaction buffer
 //   /txn/segment-state/aborted/<segment>:<transaction>  of the transaction buffer
 //   /txn/tc-seq/<coordinator>                           the last number that a coordinator gave
+import { PulseworkError, describeValue } from '../../core/errors.js';
 import { checkMetadataName } from '../../core/metadata-rules.js';
+import type { TransactionId } from '../../core/transaction-id.js';
 
 /** How a transaction ended. */
 export type FinalState = 'COMMITTED' | 'ABORTED';
@@ -32,6 +34,17 @@ export const TXN_INDEXES = {
 } as const;
 
 const NUMBER_DIGITS = 20;
+const MAX_BITS = 2n ** 64n - 1n;
+
+/** Reads what `transactionKey` wrote. @throws PulseworkError STORE_FORMAT_UNKNOWN for anything else. */
+export function parseTransactionKey(key: string): TransactionId {
+  const match = /^(0|[1-9]\d*)_(0|[1-9]\d*)$/.exec(key);
+  const [mostBits, leastBits] = [BigInt(match?.[1] ?? -1), BigInt(match?.[2] ?? -1)];
+  if (match === null || mostBits > MAX_BITS || leastBits > MAX_BITS) {
+    throw new PulseworkError('STORE_FORMAT_UNKNOWN', `a transaction must be <most>_<least>, got ${describeValue(key)}`);
+  }
+  return { mostBits, leastBits };
+}
 
 export function headerPath(transaction: string): string {
   return `/txn/id/${transaction}`;

@@ -2,26 +2,21 @@
 // like a topic does: whoever does not find it where it was looks it up again.
 import { ConfigurationError, TransportError } from '../../core/errors.js';
 import { OptionChecker, minutes } from '../../core/options.js';
+import type { TransactionId } from '../../core/transaction-id.js';
+import { transactionText } from '../../core/transaction-id.js';
+import type { TransactionOptions } from '../../ports/transaction.js';
 import type { Connection } from './connection.js';
 import type { Command } from './protocol/commands.js';
 import { repeatPassing } from './repeat-passing.js';
 import { connectionLost } from './server-errors.js';
 import { OpenTransaction } from './transaction.js';
-import type { TransactionCoordinator, TransactionId } from './transaction.js';
-import { outcomeUnknown, transactionText, transactionsUnavailable } from './transaction-errors.js';
+import type { TransactionCoordinator } from './transaction.js';
+import { outcomeUnknown, transactionsUnavailable } from './transaction-errors.js';
 import type { WireContext } from './wire-context.js';
 
 /** A topic that nobody reads: each of its partitions is served by the broker that has the coordinator of that number. */
 const COORDINATOR_TOPIC = 'persistent://pulsar/system/transaction_coordinator_assign';
 const ACTIONS = { commit: 0, abort: 1 } as const;
-
-export interface TransactionOptions {
-  /**
-   * Counted from the request for it. Whatever is not committed by then is aborted, by the broker too: should this process
-   * die, the topics in it stand still for that long. @default 1 minute, as Java's client (T-02)
-   */
-  readonly timeoutMs?: number | undefined;
-}
 
 const DEFAULT_TIMEOUT_MS = minutes(1);
 
@@ -66,13 +61,13 @@ export class TransactionCoordinators implements TransactionCoordinator {
 
   async addPartition(id: TransactionId, topic: string): Promise<void> {
     const body = { ...bitsOf(id), partitions: [topic] };
-    const about = `${topic} to ${transactionText(id)}`;
+    const about = `${topic} to transaction ${transactionText(id)}`;
     await this.#ask(coordinatorOf(id), (connection) => connection.request('ADD_PARTITION_TO_TXN', body, about));
   }
 
   async addSubscription(id: TransactionId, topic: string, subscription: string): Promise<void> {
     const body = { ...bitsOf(id), subscription: [{ topic, subscription }] };
-    const about = `${subscription} on ${topic} to ${transactionText(id)}`;
+    const about = `${subscription} on ${topic} to transaction ${transactionText(id)}`;
     await this.#ask(coordinatorOf(id), (connection) => connection.request('ADD_SUBSCRIPTION_TO_TXN', body, about));
   }
 
@@ -108,7 +103,7 @@ export class TransactionCoordinators implements TransactionCoordinator {
 
   #requestEnd(connection: Connection, id: TransactionId, action: keyof typeof ACTIONS): Promise<Command> {
     const body = { ...bitsOf(id), txnAction: ACTIONS[action] };
-    return connection.request('END_TXN', body, `${transactionText(id)}, ${action}`);
+    return connection.request('END_TXN', body, `transaction ${transactionText(id)}, ${action}`);
   }
 
   async #howMany(): Promise<number> {

@@ -1,23 +1,19 @@
 // What can become of a transaction other than what was asked for.
 import { TransportError } from '../../core/errors.js';
-import type { TransactionId } from './transaction.js';
-
-/** As Java writes it. */
-export function transactionText({ mostBits, leastBits }: TransactionId): string {
-  return `transaction (${BigInt.asUintN(64, mostBits)},${BigInt.asUintN(64, leastBits)})`;
-}
+import type { TransactionId } from '../../core/transaction-id.js';
+import { transactionText } from '../../core/transaction-id.js';
 
 export function transactionEnded(id: TransactionId, why: string): TransportError {
-  return final('TRANSACTION_ENDED', `${transactionText(id)} is not open any more: ${why}`);
+  return final('TRANSACTION_ENDED', `transaction ${transactionText(id)} is not open any more: ${why}`);
 }
 
 export function transactionAborted(id: TransactionId, cause: Error): TransportError {
-  const text = `${transactionText(id)} was aborted, not committed, because something in it failed: ${cause.message}`;
+  const text = `transaction ${transactionText(id)} was aborted, not committed, because something in it failed: ${cause.message}`;
   return final('TRANSACTION_ABORTED', text, cause);
 }
 
 export function outcomeUnknown(id: TransactionId, cause: unknown): TransportError {
-  const text = `${transactionText(id)}: the broker was asked to commit it and gave no clear answer`;
+  const text = `transaction ${transactionText(id)}: the broker was asked to commit it and gave no clear answer`;
   return final('TRANSACTION_OUTCOME_UNKNOWN', `${text}; whether it is committed or aborted is unknown`, cause);
 }
 

@@ -2,45 +2,10 @@
 // what is under way in it, since a message that reaches a broker after the end would block its topic.
 import { ConfigurationError, TransportError, containRejection, describeValue } from '../../core/errors.js';
 import { OptionChecker } from '../../core/options.js';
+import type { TransactionId } from '../../core/transaction-id.js';
 import type { Clock, Timer } from '../../ports/clock.js';
+import type { InTransaction, Transaction, TransactionState } from '../../ports/transaction.js';
 import { transactionAborted, transactionEnded } from './transaction-errors.js';
-
-/** 128 bits; the upper 64 are the number of the coordinator. Signed. */
-export interface TransactionId {
-  readonly mostBits: bigint;
-  readonly leastBits: bigint;
-}
-
-/**
- * `timed-out`: its time was over before it was committed, and nothing of it counts. `error`: it was to be committed, and
- * whether it was is unknown. Nothing can be done in one that is not open (T-02).
- */
-export type TransactionState = 'open' | 'committing' | 'aborting' | 'committed' | 'aborted' | 'error' | 'timed-out';
-
-/** Made by `client.newTransaction()`. */
-export interface Transaction {
-  readonly id: TransactionId;
-  readonly state: TransactionState;
-  /**
-   * Waits for everything that was published and acknowledged in it, then commits: readers see it within moments. If any of
-   * it failed, it is aborted instead (T-03). After an error that is retriable it may be called again, or `abort()`.
-   * @throws TransportError TRANSACTION_ABORTED, TRANSACTION_ENDED: nothing of it counts; TRANSACTION_OUTCOME_UNKNOWN: all or
-   *   nothing of it does; CONNECTION_LOST and the like (retriable): it is not committed yet.
-   */
-  commit(): Promise<void>;
-  /**
-   * Nothing of it counts: its messages are never shown, what was acknowledged comes again. On Exclusive and Failover the
-   * broker does not send it by itself: consumers of this client ask for it, and so for everything unacknowledged of these
-   * topics. May be called again after an error that is retriable. @throws TransportError TRANSACTION_ENDED after a commit.
-   */
-  abort(): Promise<void>;
-}
-
-/** Where a call belongs. */
-export interface InTransaction {
-  /** Of `client.newTransaction()`. @default none: it counts at once */
-  readonly transaction?: Transaction | undefined;
-}
 
 /** Whose acknowledgements are in it. */
 export interface TransactionMember {
@@ -260,7 +225,7 @@ export function transactionOf(options: InTransaction | undefined): OpenTransacti
   check.unknownOptions(options, ['transaction']);
   const { transaction } = options as InTransaction;
   if (transaction !== undefined && !(transaction instanceof OpenTransaction)) {
-    check.problem(`"transaction" must be one that client.newTransaction() made, got ${describeValue(transaction)}`);
+    check.problem(`"transaction" must be one that newTransaction() made, got ${describeValue(transaction)}`);
   }
   check.throwIfAny();
   return transaction as OpenTransaction | undefined;

@@ -2,6 +2,7 @@
 // on them. The transport is a thin face of it.
 import { fullTopicName } from '../../core/topic-name.js';
 import { redeliversSingly } from '../../core/subscription-spec.js';
+import type { Transaction, TransactionOptions } from '../../ports/transaction.js';
 import { ConnectionPool } from './connection-pool.js';
 import { Lookup } from './lookup.js';
 import { repeatPassing } from './repeat-passing.js';
@@ -12,9 +13,7 @@ import { alreadyClosed } from './server-errors.js';
 import { NamedTopics, PatternTopics } from './topic-source.js';
 import { askSchema } from './topic-schema.js';
 import type { TopicSchema } from './topic-schema.js';
-import type { Transaction } from './transaction.js';
 import { TransactionCoordinators, resolveTransactionOptions } from './transaction-coordinators.js';
-import type { TransactionOptions } from './transaction-coordinators.js';
 import { WireConsumer } from './wire-consumer.js';
 import { ConsumerOrder } from './wire-consumer-order.js';
 import { resolveConsumerOptions, resolveSubscribeOptions } from './wire-consumer-options.js';

@@ -11,7 +11,7 @@ import { transactionOf } from './transaction.js';
 import type { ConsumerOrder } from './wire-consumer-order.js';
 import type { ConsumerRedelivery, NackedArrival } from './wire-consumer-redelivery.js';
 import type { SeekTarget } from '../../core/topic-parts.js';
-import type { InTransaction } from './transaction.js';
+import type { InTransaction } from '../../ports/transaction.js';
 import type { WireSubscription } from './wire-subscription.js';
 
 export type { Admission, ReturnReason } from '../../redelivery/ordered-admission.js';

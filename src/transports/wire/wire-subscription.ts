@@ -21,7 +21,8 @@ import { TopicConsumers } from './topic-consumers.js';
 import type { TopicConsumersParts } from './topic-consumers.js';
 import type { TopicSource } from './topic-source.js';
 import { transactionOf } from './transaction.js';
-import type { InTransaction, OpenTransaction } from './transaction.js';
+import type { InTransaction } from '../../ports/transaction.js';
+import type { OpenTransaction } from './transaction.js';
 import type { WireContext } from './wire-context.js';
 
 /** How a subscription is opened, beside what it asks for. */

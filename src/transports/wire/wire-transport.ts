@@ -1,6 +1,7 @@
 // The Transport port over Pulsar's binary protocol: the wire client as the runtime sees it.
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 import type { Capability, Publisher, PublisherRequest, Subscription, Transport } from '../../ports/transport.js';
+import type { Transaction, TransactionOptions } from '../../ports/transaction.js';
 import { WireClient } from './wire-client.js';
 import type { WireOptions } from './wire-options.js';
 
@@ -11,6 +12,7 @@ const CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>([
   'delayed-delivery',
   'flow-pause',
   'pattern-subscriptions',
+  'transactions',
 ]);
 
 /** Who awaits one receipt must not wait for others, and any subscription may turn out to share messages by key. */
@@ -43,6 +45,10 @@ export class WireTransport implements Transport {
 
   publisher(topic: string, { initialSubscription }: PublisherRequest = {}): Promise<Publisher> {
     return this.client.publisher(topic, { ...PUBLISHER_OPTIONS, initialSubscription });
+  }
+
+  newTransaction(options?: TransactionOptions): Promise<Transaction> {
+    return this.client.newTransaction(options);
   }
 
   close(): Promise<void> {

@@ -1,7 +1,7 @@
 // A segment's subscription whose pending acknowledgements are in a metadata store in memory, next to whoever begins and ends
 // transactions there.
 import { MetadataPendingAckStore } from '../../../../src/broker/transactions/metadata-pending-ack-store.js';
-import { parseTransactionKey } from '../../../../src/broker/transactions/transaction-id.js';
+import { parseTransactionKey } from '../../../../src/broker/transactions/txn-paths.js';
 import { endTransaction } from '../../../../src/broker/transactions/transaction-ending.js';
 import { TxnMetadataStore } from '../../../../src/broker/transactions/txn-metadata-store.js';
 import type { FinalState } from '../../../../src/broker/transactions/txn-paths.js';

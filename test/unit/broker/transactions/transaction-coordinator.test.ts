@@ -2,7 +2,7 @@
 import type { MetadataStore } from 'pulsework/sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { TransactionCoordinator } from '../../../../src/broker/transactions/transaction-coordinator.js';
-import { transactionKey } from '../../../../src/broker/transactions/transaction-id.js';
+import { transactionKey } from '../../../../src/core/transaction-id.js';
 import { TransactionNumbers } from '../../../../src/broker/transactions/transaction-numbers.js';
 import type { MetadataPlace } from '../../../support/metadata-places.js';
 import { metadataPlaces } from '../../../support/metadata-places.js';

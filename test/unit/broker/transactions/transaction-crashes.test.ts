@@ -3,8 +3,8 @@
 import type { MetadataStore } from 'pulsework/sqlite';
 import { describe, expect, it } from 'vitest';
 import type { TransactionCoordinator } from '../../../../src/broker/transactions/transaction-coordinator.js';
-import type { TransactionId } from '../../../../src/broker/transactions/transaction-id.js';
-import { transactionKey } from '../../../../src/broker/transactions/transaction-id.js';
+import type { TransactionId } from '../../../../src/core/transaction-id.js';
+import { transactionKey } from '../../../../src/core/transaction-id.js';
 import type { TxnHeader } from '../../../../src/broker/transactions/txn-records.js';
 import { TransportError } from '../../../../src/core/errors.js';
 import { days, minutes } from '../../../../src/core/options.js';

@@ -6,8 +6,8 @@ import type {
   TransactionAction,
   TransactionCoordinator,
 } from '../../../../src/broker/transactions/transaction-coordinator.js';
-import type { TransactionId } from '../../../../src/broker/transactions/transaction-id.js';
-import { transactionKey } from '../../../../src/broker/transactions/transaction-id.js';
+import type { TransactionId } from '../../../../src/core/transaction-id.js';
+import { transactionKey } from '../../../../src/core/transaction-id.js';
 import { days, minutes } from '../../../../src/core/options.js';
 import { settlePromises } from '../../../../src/testing/fake-clock.js';
 import { memoryMetadataStore } from '../../../../src/stores/memory/memory-metadata-store.js';

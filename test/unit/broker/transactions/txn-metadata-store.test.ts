@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TxnMetadataStore } from '../../../../src/broker/transactions/txn-metadata-store.js';
 import * as paths from '../../../../src/broker/transactions/txn-paths.js';
 import type { AckOp, TxnHeader, WriteOp } from '../../../../src/broker/transactions/txn-records.js';
-import { parseTransactionKey, transactionKey } from '../../../../src/broker/transactions/transaction-id.js';
+import { transactionKey } from '../../../../src/core/transaction-id.js';
+import { parseTransactionKey } from '../../../../src/broker/transactions/txn-paths.js';
 import type { MetadataPlace } from '../../../support/metadata-places.js';
 import { metadataPlaces } from '../../../support/metadata-places.js';
 
