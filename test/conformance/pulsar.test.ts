@@ -40,6 +40,8 @@ const BEYOND_THE_CLIENT: Readonly<Record<string, string>> = {
   'key-shared: messages of a batch that were acknowledged do not come again': BATCH_SIZE,
   'a batch counts as one entry in the backlog and as its messages in what is unacknowledged': LATE_ACKS,
   'a delayed message is in the backlog and unacknowledged for nobody': LATE_ACKS,
+  'shared: asking for one message of a batch brings all of the batch that is not acknowledged': LATE_ACKS,
+  'key-shared: asking for one message of a batch brings all of the batch that is not acknowledged': LATE_ACKS,
   'shared: acknowledging one message of a batch resets the count of the batch': LATE_ACKS,
   'key-shared: acknowledging one message of a batch resets the count of the batch': LATE_ACKS,
   'exclusive: after an unload what is unacknowledged comes again, uncounted, and what is acknowledged does not':

@@ -93,16 +93,23 @@ describe('a topic', () => {
 
   test('takes a producer once it was looked up', async ({ pulsar }) => {
     const raw = await open(pulsar);
-    const namespace = `public/protocol-${Date.now()}`;
-    await pulsar.admin.createNamespace(namespace);
-    const topic = `persistent://${namespace}/t`;
+    let requestId = 10;
+    const producer = (topic: string) => raw.ask('PRODUCER', { topic, producerId: requestId, requestId: ++requestId });
+    // A broker reads topics of its own in a new namespace: a bundle that holds one of them needs no lookup any more.
+    const refused: { topic: string; answer: Awaited<ReturnType<typeof producer>> }[] = [];
+    for (let tries = 0; tries < 12 && refused.length === 0; tries++) {
+      const namespace = `public/protocol-${Date.now()}-${tries}`;
+      await pulsar.admin.createNamespace(namespace);
+      const topic = `persistent://${namespace}/t`;
+      const answer = await producer(topic);
+      if (answer.name !== 'PRODUCER_SUCCESS') refused.push({ topic, answer });
+    }
+    const [{ topic = '', answer: before } = {}] = refused;
 
-    const before = await raw.ask('PRODUCER', { topic, producerId: 1, requestId: 11 });
     // On a busy machine the first lookups of a new namespace may be refused too.
-    let requestId = 11;
     const lookup = () => raw.ask('LOOKUP', { topic, requestId: ++requestId });
     await eventually(lookup, ({ body }) => 'response' in body && body.response === CONNECT);
-    const after = await raw.ask('PRODUCER', { topic, producerId: 1, requestId: ++requestId });
+    const after = await producer(topic);
 
     expect([before, after]).toMatchObject([{ body: { error: ERROR.serviceNotReady } }, { name: 'PRODUCER_SUCCESS' }]);
   });

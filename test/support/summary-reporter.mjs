@@ -31,7 +31,7 @@ export class SummaryReporter {
 
   /** What passed at its second try only, and what failed: the last lines of a long output are those that are read. */
   failureLines() {
-    return [...this.#secondTries.map((name) => `second try: ${name}`), ...this.#failures];
+    return [...this.#secondTries, ...this.#failures];
   }
 
   /** What makes a run fail although no test did. With a filter, tests are left out without a reason of their own. */
@@ -55,7 +55,8 @@ export class SummaryReporter {
     if (result.state === 'skipped') this.#skips.push({ name, reason: result.note });
     else if (result.state === 'passed') {
       this.#passed += 1;
-      if ((test.diagnostic()?.retryCount ?? 0) > 0) this.#secondTries.push(name);
+      if ((test.diagnostic()?.retryCount ?? 0) > 0)
+        this.#secondTries.push(`second try: ${name}: ${firstLines(result.errors?.[0])}`);
     }
     // A test that never ended (its worker died) is not a passed one. One test is one failure, whatever it was tried.
     else this.#fail(name, [result.errors?.at(-1)]);

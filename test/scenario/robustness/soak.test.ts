@@ -1,4 +1,4 @@
-// Ten seconds of the campaign `soak`: full load with everything observed while a runtime comes and goes. Each in a
+// A few seconds of the campaign `soak`: full load with everything observed while a runtime comes and goes. Each in a
 // process of its own; decided by counts, and by the heap after forced collections, with limits for a busy machine.
 import { describe, expect, it } from 'vitest';
 import { minutes, seconds } from '../../../src/index.js';
@@ -10,9 +10,9 @@ const MEBIBYTE = 2 ** 20;
 /** Compiling code and filling caches took 2 MiB in such a time. What a leak keeps of each message is far more. */
 const SETTINGS: SoakSettings = {
   seed: 20,
-  durationMs: seconds(10),
-  restartEveryMs: seconds(2),
-  checkEveryMs: seconds(0.5),
+  durationMs: seconds(5),
+  restartEveryMs: seconds(1),
+  checkEveryMs: seconds(0.2),
   quietLimitMs: minutes(1),
   maxGrowth: 0.25,
   slackBytes: 6 * MEBIBYTE,
@@ -20,7 +20,7 @@ const SETTINGS: SoakSettings = {
 };
 
 describe.concurrent('a soak', () => {
-  it('of 10 s loses no message, ends every span, leaves no timer, and its memory stays flat', async () => {
+  it('of some seconds loses no message, ends every span, leaves no timer, and its memory stays flat', async () => {
     const { violations, facts } = await soakInProcess(SETTINGS, false);
 
     expect(violations).toEqual([]);
@@ -35,10 +35,10 @@ describe.concurrent('a soak', () => {
     const { violations } = await soakInProcess(
       {
         ...SETTINGS,
-        durationMs: seconds(7),
+        durationMs: seconds(4),
         // Every check brings a restart: more closed runtimes than may be in memory for a while.
         restartEveryMs: 0,
-        quietLimitMs: seconds(2),
+        quietLimitMs: seconds(0.7),
         leaks: ['heap', 'span', 'timer', 'callback', 'runtime', 'message'],
       },
       false,

@@ -10,7 +10,7 @@ import type { JobLedger } from './job-ledger.js';
 import { soakHandlers } from './soak-handlers.js';
 
 /** Copies are recognised for a short time, so that what is kept for it does not count as growth. */
-export const DUPLICATE_WINDOW_MS = 500;
+export const DUPLICATE_WINDOW_MS = 250;
 
 export interface SoakPlace {
   readonly broker: EmbeddedBroker;
