@@ -17,7 +17,7 @@ const shared = {
     // A real broker on a busy machine is late at times. A second try is shown in the report, and is a fault to look into.
     retry: 1,
     // They wait for the broker more than they work.
-    maxWorkers: 3,
+    maxWorkers: 4,
     testTimeout: 90_000,
     hookTimeout: 240_000,
     sequence: { groupOrder: 1 },

@@ -1,9 +1,11 @@
 // `npm test`: the type check (type tests included), then all tests. Output ends with vitest's summary and one line,
 // `N passed, N failed, N skipped`. `npm test -- NAME` runs the test files whose path contains NAME.
+// With PULSEWORK_CHECK=1, which `npm run check` and the gate set, the other checks run beside the tests and count as well.
 // Integration tests run on PULSAR_URL, on the broker of `npm run pulsar:up`, or on one that is started for the run where
 // Java and Maven are found; else they are skipped, or fail with PULSEWORK_REQUIRE_BROKER=1.
 import process from 'node:process';
 import { parseCLI, startVitest } from 'vitest/node';
+import { runChecks } from './checks.mjs';
 import { ROOT, TYPE_CHECK, runStep } from './step.mjs';
 import { SummaryReporter } from './summary-reporter.mjs';
 
@@ -12,11 +14,13 @@ const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)]
 const wholeSuite = process.argv.length === 2;
 
 const typesHold = await runStep('types', TYPE_CHECK);
+const checking = process.env.PULSEWORK_CHECK === '1' ? runChecks() : [];
 const summary = new SummaryReporter();
 await startVitest('test', filter, { ...options, watch: false, reporters: ['default', summary] });
 
 const problems = summary.problems({ wholeSuite });
 if (!typesHold) problems.push('the type check failed: see the top of this output');
+for (const name of await checking) problems.push(`${name} failed: see where it ended in this output`);
 const skips = oneForAllWithoutBroker(summary.skipLines());
 const failures = [...summary.failureLines(), ...problems.map((problem) => `failed: ${problem}`)];
 for (const line of [...skips, ...failures]) console.log(line);

@@ -42,6 +42,7 @@ describe.concurrent('a soak', () => {
         leaks: ['heap', 'span', 'timer', 'callback', 'runtime', 'message'],
       },
       false,
+      seconds(2),
     );
 
     const found = (pattern: RegExp): boolean => violations.some((violation) => pattern.test(violation));

@@ -7,8 +7,15 @@ const PROGRAM = 'test/support/soak/soak-program.ts';
 /** After its result, for a machine that is busy with other things. */
 const EXIT_LIMIT_MS = 10_000;
 
-/** @param showProgress on this process's standard error */
-export async function soakInProcess(settings: SoakSettings, showProgress: boolean): Promise<SoakResult> {
+/**
+ * @param showProgress on this process's standard error
+ * @param exitLimitMs what it may take to end by itself after its result
+ */
+export async function soakInProcess(
+  settings: SoakSettings,
+  showProgress: boolean,
+  exitLimitMs = EXIT_LIMIT_MS,
+): Promise<SoakResult> {
   const args = ['--expose-gc', ...(await bundledProgram(PROGRAM)), JSON.stringify(settings)];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   return new Promise((resolve, reject) => {
@@ -25,14 +32,14 @@ export async function soakInProcess(settings: SoakSettings, showProgress: boolea
       limit ??= setTimeout(() => {
         isOverdue = true;
         child.kill('SIGKILL');
-      }, EXIT_LIMIT_MS);
+      }, exitLimitMs);
     });
     child.once('error', reject);
     child.once('close', (code, signal) => {
       clearTimeout(limit);
       if (stdout === '') return reject(new Error(`the soak ended with ${code ?? signal} and no result: ${stderr}`));
       const { violations, facts } = JSON.parse(stdout) as SoakResult;
-      const overdue = isOverdue ? [`the process had not ended ${EXIT_LIMIT_MS} ms after everything was closed`] : [];
+      const overdue = isOverdue ? [`the process had not ended ${exitLimitMs} ms after everything was closed`] : [];
       resolve({ violations: [...violations, ...overdue], facts });
     });
   });
