@@ -28,4 +28,6 @@ export { RecordingTelemetry } from './testing/recording-telemetry.js';
 export type { RecordedPublish, RecordedRun, RecordingTelemetryOptions } from './testing/recording-telemetry.js';
 export { AttemptMemory, memoryAttemptStore } from './stores/memory/memory-attempt-store.js';
 export type { MemoryAttemptStoreOptions } from './stores/memory/memory-attempt-store.js';
+export { MemoryOutbox, memoryOutbox } from './testing/memory-outbox.js';
+export type { MemoryOutboxTransaction } from './stores/memory/memory-outbox-store.js';
 export { memoryMetadataStore } from './stores/memory/memory-metadata-store.js';
