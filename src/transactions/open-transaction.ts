@@ -105,6 +105,8 @@ export class OpenTransaction implements Transaction {
   addPartition(topic: string): Promise<void> {
     const known = this.#partitions.get(topic);
     if (known !== undefined) return known;
+    // Whoever asks a coordinator for what is over waits for nothing.
+    if (!this.mayChange) return Promise.reject(this.#ended());
     const adding = this.#parts.coordinator.addPartition(this.id, topic).then(() => {
       this.#readyPartitions.add(topic);
     });

@@ -16,6 +16,7 @@ import { outboxKillsCampaign } from './outbox-kills-campaign.js';
 import { outageCampaign } from './outage-campaign.js';
 import { redeliveryDelayCampaign } from './redelivery-delay-campaign.js';
 import { soakCampaign } from './soak-campaign.js';
+import { transactionKillsCampaign } from './transaction-kills-campaign.js';
 import { transactionsCampaign } from './transactions-campaign.js';
 import { wireCutsCampaign } from './wire-cuts-campaign.js';
 
@@ -32,6 +33,7 @@ export const CAMPAIGNS: readonly Campaign[] = [
   differentialCampaign,
   orderingModelCampaign,
   transactionsCampaign,
+  transactionKillsCampaign,
   nackScheduleCampaign,
   otelLinesCampaign,
   outageCampaign,

@@ -14,7 +14,7 @@ const READER = 'java';
 const PROGRAM = 'test/support/exactly-once/exactly-once-program.ts';
 const LOOK_AGAIN_MS = 50;
 /** Open transactions of the dead end by themselves after it, and their messages come again. */
-const TIMEOUT_MS = 4_000;
+const TIMEOUT_MS = 10_000;
 /** After the last kill: for what is left, whatever the broker still has to load. */
 const WORK_LIMIT_MS = 300_000;
 /** In Java's client: for results that must be there, and then for others. */
@@ -153,10 +153,19 @@ class ExactlyOnceRun {
     while (this.#told < count) {
       const dead = this.#living.find(({ hasEnded }) => hasEnded);
       if (dead !== undefined) throw new Error(`a process ended by itself: ${(await dead.ended).errors}`);
-      if (Date.now() > giveUpAt)
-        throw new Error(`only ${this.#told} of ${count} settlements within ${WORK_LIMIT_MS} ms`);
+      if (Date.now() > giveUpAt) throw new Error(await this.#standstill(count));
       await sleep(LOOK_AGAIN_MS);
     }
+  }
+
+  /** What those that live said last, and what the broker says of them. */
+  async #standstill(count: number): Promise<string> {
+    const told = this.#told;
+    const { subscriptions } = await this.#broker.admin.stats(this.#settings.jobs);
+    const ends = await Promise.all(this.#living.map((life) => life.kill()));
+    const said = ends.map(({ told: lines, errors }) => `${lines.at(-1) ?? 'nothing'}\n${errors}`);
+    const stats = JSON.stringify(subscriptions[WORKERS]);
+    return `only ${told} of ${count} settlements within ${WORK_LIMIT_MS} ms: ${stats}\n${said.join('\n')}`;
   }
 
   async #publish(): Promise<void> {

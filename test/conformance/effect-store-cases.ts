@@ -6,14 +6,14 @@ export interface EffectPlace {
   /** Opened. */
   readonly store: EffectStore<object>;
   /** Writes a line in a table of the user's. */
-  write(tx: object, line: string): Promise<void>;
+  readonly write: (tx: object, line: string) => Promise<void>;
   /** All lines that are committed. */
-  read(): Promise<readonly string[]>;
+  readonly read: () => Promise<readonly string[]>;
 }
 
 export interface EffectStoreCase {
   readonly name: string;
-  run(place: EffectPlace): Promise<void>;
+  readonly run: (place: EffectPlace) => Promise<void>;
 }
 
 const SKIPPED: RecordedOutcome = { version: 1, kind: 'skip', reason: 'done' };
@@ -27,7 +27,7 @@ function begun(answer: EffectAnswer<object>): EffectTransaction<object> {
 export const EFFECT_STORE_CASES: readonly EffectStoreCase[] = [
   {
     name: 'commits what was written together with the record, which a repeat finds',
-    async run({ store, write, read }) {
+    run: async ({ store, write, read }) => {
       const transaction = begun(await store.begin('k', TIMES));
       await write(transaction.tx, 'a');
       await transaction.commit(SKIPPED);
@@ -38,7 +38,7 @@ export const EFFECT_STORE_CASES: readonly EffectStoreCase[] = [
   },
   {
     name: 'leaves nothing of what was rolled back, and the key is free at once',
-    async run({ store, write, read }) {
+    run: async ({ store, write, read }) => {
       const first = begun(await store.begin('k', TIMES));
       await write(first.tx, 'a');
       await first.rollback();
@@ -52,7 +52,7 @@ export const EFFECT_STORE_CASES: readonly EffectStoreCase[] = [
   },
   {
     name: 'of two transactions for one key one does the work, the other finds it done',
-    async run({ store, write, read }) {
+    run: async ({ store, write, read }) => {
       const first = begun(await store.begin('k', TIMES));
       const second = store.begin('k', TIMES);
       await write(first.tx, 'a');
@@ -66,8 +66,8 @@ export const EFFECT_STORE_CASES: readonly EffectStoreCase[] = [
   },
   {
     name: 'keeps keys apart, whatever is in them',
-    async run({ store }) {
-      for (const key of ['k', 'K', 'k\u0000', `${'x'.repeat(1_024)}`, '\ud800']) {
+    run: async ({ store }) => {
+      for (const key of ['k', 'K', 'k\u0000', 'x'.repeat(1_024), '\ud800']) {
         await begun(await store.begin(key, TIMES)).commit(SKIPPED);
         expect((await store.begin(key, TIMES)).kind).toBe('recorded');
       }
@@ -75,7 +75,7 @@ export const EFFECT_STORE_CASES: readonly EffectStoreCase[] = [
   },
   {
     name: 'opens again without a word',
-    async run({ store }) {
+    run: async ({ store }) => {
       await Promise.all([store.open(), store.open()]);
     },
   },

@@ -6,7 +6,6 @@ import { memoryOutbox } from 'pulsework/testing';
 import { sqliteEffects } from 'pulsework/sqlite';
 import type { SqliteDatabase, SqliteDatabaseClass } from 'pulsework/sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { EffectStore } from '../../src/index.js';
 import { sqliteConnection } from '../../src/stores/sqlite/sqlite-driver.js';
 import type { MemoryOutboxTransaction } from '../../src/stores/memory/memory-outbox-store.js';
 import { sqliteDrivers } from '../support/metadata-places.js';
@@ -34,7 +33,7 @@ async function sqlitePlace(driver: SqliteDatabaseClass): Promise<EffectPlace> {
   const store = sqliteEffects({ database });
   await store.open();
   return {
-    store: store as EffectStore<object>,
+    store,
     write: async (_tx, line) => void connection.prepare('INSERT INTO line VALUES (?)').run(line),
     read: async () =>
       connection

@@ -6,24 +6,23 @@ import type { ClaimedRow, OutboxLead, OutboxStore } from '../../src/ports/outbox
 export interface OutboxPlace {
   /** Opened. */
   readonly store: OutboxStore<unknown>;
-  /** A transaction of the user's; several may be open at once where the database can. */
+  /** A transaction of the user's. */
   begin(): Promise<OutboxTransaction>;
   /** The process that leads is gone, without a word. */
   leaderDies(lead: OutboxLead): Promise<void>;
-  /** Whether transactions can be open side by side. */
-  readonly hasConcurrentTransactions: boolean;
 }
 
 export interface OutboxTransaction {
   readonly tx: unknown;
-  commit(): Promise<void>;
-  rollback(): Promise<void>;
+  readonly commit: () => Promise<void>;
+  readonly rollback: () => Promise<void>;
 }
 
 export interface OutboxStoreCase {
   readonly name: string;
+  /** Two transactions are open side by side. */
   readonly needsConcurrentTransactions?: true;
-  run(place: OutboxPlace): Promise<void>;
+  readonly run: (place: OutboxPlace) => Promise<void>;
 }
 
 const NOW_MS = Date.UTC(2026, 0, 1);
@@ -58,7 +57,7 @@ const isRising = (numbers: readonly number[]) => numbers.every((n, i) => i === 0
 export const OUTBOX_STORE_CASES: readonly OutboxStoreCase[] = [
   {
     name: 'gives what was committed, as it was, in order, and nothing that was rolled back',
-    async run(place) {
+    run: async (place) => {
       const bytes = outboxRecord('bytes', {
         payload: new Uint8Array([0, 255, 1]),
         key: new Uint8Array([0, 1]),
@@ -88,7 +87,7 @@ export const OUTBOX_STORE_CASES: readonly OutboxStoreCase[] = [
   },
   {
     name: 'claims each row once, up to the limit, and gives numbers that rise and follow the clock',
-    async run(place) {
+    run: async (place) => {
       await add(place, ['t'], ['t'], ['t']);
       const lead = await leadOf(place);
       const [first, second] = [await claim(lead, { limit: 2 }), await claim(lead)];
@@ -101,7 +100,7 @@ export const OUTBOX_STORE_CASES: readonly OutboxStoreCase[] = [
   },
   {
     name: 'claims nothing of the topics that are left out',
-    async run(place) {
+    run: async (place) => {
       await add(place, ['a'], ['b'], ['a']);
       const lead = await leadOf(place);
       expect((await claim(lead, { exceptTopics: ['a'] })).map(({ topic }) => topic)).toEqual(['b']);
@@ -111,7 +110,7 @@ export const OUTBOX_STORE_CASES: readonly OutboxStoreCase[] = [
   {
     name: 'does not skip a lower id that is committed late, and gives it a higher number',
     needsConcurrentTransactions: true,
-    async run(place) {
+    run: async (place) => {
       const late = await place.begin();
       await place.store.append(late.tx, [record('t', 'late')]);
       await add(place, ['t', 'early']);
@@ -128,7 +127,7 @@ export const OUTBOX_STORE_CASES: readonly OutboxStoreCase[] = [
   },
   {
     name: 'gives what was claimed and not deleted to the next leader, with its numbers, and never gives a number again',
-    async run(place) {
+    run: async (place) => {
       await add(place, ['t', 'a'], ['t', 'b'], ['t', 'c']);
       const first = await leadOf(place);
       const rows = await claim(first);
@@ -148,7 +147,7 @@ export const OUTBOX_STORE_CASES: readonly OutboxStoreCase[] = [
   },
   {
     name: 'has one leader: another process leads when it ends or dies, and the former one changes nothing any more',
-    async run(place) {
+    run: async (place) => {
       await add(place, ['t']);
       const first = await leadOf(place);
       expect(await place.store.lead()).toBeUndefined();
@@ -166,7 +165,7 @@ export const OUTBOX_STORE_CASES: readonly OutboxStoreCase[] = [
   },
   {
     name: 'a refused row keeps its key from being claimed, and takes the numbers of those behind it',
-    async run(place) {
+    run: async (place) => {
       await add(place, ['t', 'a'], ['t', 'b'], ['t', 'a'], ['u', 'a'], ['t']);
       const lead = await leadOf(place);
       const rows = await claim(lead);
@@ -184,7 +183,7 @@ export const OUTBOX_STORE_CASES: readonly OutboxStoreCase[] = [
   },
   {
     name: 'release makes a refused row and those behind it wait again, in order, with new numbers',
-    async run(place) {
+    run: async (place) => {
       await add(place, ['t', 'a'], ['t', 'a'], ['t', 'b']);
       const lead = await leadOf(place);
       const rows = await claim(lead);
@@ -199,7 +198,7 @@ export const OUTBOX_STORE_CASES: readonly OutboxStoreCase[] = [
   },
   {
     name: 'skip deletes a refused row, and only that; a row without a key is refused alone',
-    async run(place) {
+    run: async (place) => {
       await add(place, ['t'], ['t'], ['t', 'a'], ['t', 'a']);
       const lead = await leadOf(place);
       const rows = await claim(lead);
@@ -214,7 +213,7 @@ export const OUTBOX_STORE_CASES: readonly OutboxStoreCase[] = [
   },
   {
     name: 'lists the first refused rows',
-    async run(place) {
+    run: async (place) => {
       await add(place, ['t'], ['t'], ['t']);
       const lead = await leadOf(place);
       for (const { id } of await claim(lead)) await lead.refuse(id, { reason: 'no', nowMs: NOW_MS });
@@ -224,7 +223,7 @@ export const OUTBOX_STORE_CASES: readonly OutboxStoreCase[] = [
   },
   {
     name: 'tells the leader of what was committed',
-    async run(place) {
+    run: async (place) => {
       const lead = await leadOf(place);
       const told = new Promise<void>((resolve) => lead.onNews(resolve));
       await add(place, ['t']);
@@ -235,7 +234,7 @@ export const OUTBOX_STORE_CASES: readonly OutboxStoreCase[] = [
   },
   {
     name: 'opens again without a word',
-    async run({ store }) {
+    run: async ({ store }) => {
       await Promise.all([store.open(), store.open()]);
       await store.open();
     },

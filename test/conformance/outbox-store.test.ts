@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { systemClock } from 'pulsework';
 import type { SqliteDatabase, SqliteDatabaseClass } from 'pulsework/sqlite';
 import { describe, it, onTestFinished } from 'vitest';
-import type { OutboxStore } from '../../src/ports/outbox-store.js';
 import { MemoryOutboxStore } from '../../src/stores/memory/memory-outbox-store.js';
 import { SqliteOutboxStore } from '../../src/stores/sqlite/sqlite-outbox-store.js';
 import { resolveSqliteUserDatabaseOptions } from '../../src/stores/sqlite/sqlite-table-options.js';
@@ -16,8 +15,7 @@ import { OUTBOX_STORE_CASES } from './outbox-store-cases.js';
 function memoryPlace(): OutboxPlace {
   const store = new MemoryOutboxStore(systemClock);
   return {
-    store: store as OutboxStore<unknown>,
-    hasConcurrentTransactions: true,
+    store,
     begin: async () => {
       const tx = store.begin();
       return { tx, commit: async () => tx.commit(), rollback: async () => tx.rollback() };
@@ -39,8 +37,7 @@ async function sqlitePlace(driver: SqliteDatabaseClass): Promise<OutboxPlace> {
   const store = new SqliteOutboxStore({ ...settings, processes });
   await store.open();
   return {
-    store: store as OutboxStore<unknown>,
-    hasConcurrentTransactions: false,
+    store,
     begin: async () => {
       database.exec('BEGIN');
       return {

@@ -13,7 +13,11 @@ const names = readdirSync(join(ROOT, 'examples')).filter((name) => /^\d\d-/.test
 /** Three times what two runs took on an overloaded machine. */
 const RUNS_LIMIT_MS = 130_000;
 
-test.for(names)('%s writes the same on a real broker', { timeout: RUNS_LIMIT_MS }, async (name, { pulsar }) => {
+/** The shared broker has none; `own-broker-transactions.ts` runs it on one that has. */
+const NEEDS_TRANSACTIONS = '08-transactions';
+const anywhere = names.filter((name) => name !== NEEDS_TRANSACTIONS);
+
+test.for(anywhere)('%s writes the same on a real broker', { timeout: RUNS_LIMIT_MS }, async (name, { pulsar }) => {
   const stdout = readFileSync(join(ROOT, 'examples', name, 'expected-output.txt'), 'utf8');
   const env = { PULSAR_URL: pulsar.serviceUrl };
   const before = await exampleRuns(pulsar);
@@ -27,6 +31,19 @@ test.for(names)('%s writes the same on a real broker', { timeout: RUNS_LIMIT_MS 
   const added = [...(await exampleRuns(pulsar))].filter((run) => !before.has(run));
   expect(added.length).toBeGreaterThanOrEqual(runs.length);
 });
+
+test(
+  `${NEEDS_TRANSACTIONS} is refused at start, in one line, by a broker without transactions`,
+  { timeout: RUNS_LIMIT_MS },
+  async ({ pulsar }) => {
+    const run = await runProgram(`examples/${NEEDS_TRANSACTIONS}/main.ts`, { env: { PULSAR_URL: pulsar.serviceUrl } });
+    const [, refusal] = run.stderr.split('\n');
+
+    expect(run).toMatchObject({ stdout: '', exit: 1 });
+    expect(refusal).toContain(`cannot start on ${pulsar.serviceUrl}: handler "transactional-teller" cannot start`);
+    expect(refusal).toContain('transactionCoordinatorEnabled=true');
+  },
+);
 
 /** The runs that have left topics on the broker: the proof that it was used. */
 async function exampleRuns(pulsar: SharedPulsar): Promise<ReadonlySet<string>> {

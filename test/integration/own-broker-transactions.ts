@@ -11,6 +11,8 @@ import { WireClient, wire } from '../../src/wire.js';
 import type { WireConsumer, WireConsumerOptions } from '../../src/wire.js';
 import { runExactlyOnce } from '../campaign/exactly-once-run.js';
 import { Runtime, defineHandler, success, topic } from '../../src/index.js';
+import { runProgram } from '../support/run-node.js';
+import { textOf } from '../architecture/source-files.js';
 import { eventually, receive, texts } from '../support/received.js';
 import type { testWithBroker } from '../support/real-pulsar/integration-test.js';
 import type { RealPulsar } from '../support/real-pulsar/real-pulsar.js';
@@ -73,11 +75,22 @@ export function transactionTests(test: ReturnType<typeof testWithBroker>): void 
     java,
   }) => {
     const options = { type: 'key-shared', ordering: 'key', concurrency: 16 } as const;
-    const plan = { seed: 7, jobs: 250, kills: 3, brokerKills: 0, processes: 2, options };
+    const plan = { seed: 7, jobs: 150, kills: 3, brokerKills: 0, processes: 2, options };
     const totals = { jobs: 0, kills: 0, brokerKills: 0, told: 0 };
 
     expect(await runExactlyOnce(plan, broker, java, totals)).toEqual([]);
     expect(totals.kills).toBe(3);
+  });
+
+  test('the example writes what it says it writes', async ({ broker }) => {
+    const env = { PULSAR_URL: broker.serviceUrl };
+    const run = await runProgram('examples/08-transactions/main.ts', { env });
+
+    expect(run).toEqual({
+      stdout: textOf('examples/08-transactions/expected-output.txt'),
+      stderr: `connecting to ${broker.serviceUrl}\n`,
+      exit: 0,
+    });
   });
 
   test('transactional handlers are refused at start by a broker that has no transactions', async ({ pulsar }) => {

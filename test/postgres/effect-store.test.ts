@@ -2,7 +2,7 @@
 import { postgresEffects, postgresIdempotencyStore } from 'pulsework/postgres';
 import type { PostgresQuerier } from 'pulsework/postgres';
 import { describe, expect } from 'vitest';
-import type { EffectStore, RecordedOutcome } from '../../src/index.js';
+import type { RecordedOutcome } from '../../src/index.js';
 import { EFFECT_STORE_CASES } from '../conformance/effect-store-cases.js';
 import type { EffectPlace } from '../conformance/effect-store-cases.js';
 import type { PostgresPlace } from '../support/postgres/postgres-test.js';
@@ -16,7 +16,7 @@ async function placeIn({ pool, schema }: PostgresPlace): Promise<EffectPlace> {
   await store.open();
   await pool.query(`CREATE TABLE ${schema}.line (line text PRIMARY KEY)`);
   return {
-    store: store as EffectStore<object>,
+    store,
     write: async (tx, line) =>
       void (await (tx as PostgresQuerier).query(`INSERT INTO ${schema}.line VALUES ($1)`, [line])),
     read: async () => {

@@ -1,7 +1,7 @@
 // The outbox in PostgreSQL: the cases of all stores, and what only it has.
 import { systemClock } from 'pulsework';
 import { describe, expect } from 'vitest';
-import type { ClaimedRow, OutboxLead, OutboxStore } from '../../src/ports/outbox-store.js';
+import type { OutboxLead } from '../../src/ports/outbox-store.js';
 import { outboxRecord } from '../../src/core/outbox-record.js';
 import { PostgresDatabase } from '../../src/stores/postgres/postgres-database.js';
 import { PostgresOutboxStore } from '../../src/stores/postgres/postgres-outbox-store.js';
@@ -39,8 +39,7 @@ async function placeIn(postgres: PostgresPlace, leads: OutboxLead[]): Promise<Ou
     return given;
   };
   return {
-    store: store as OutboxStore<unknown>,
-    hasConcurrentTransactions: true,
+    store,
     begin: async () => {
       const tx = await postgres.pool.connect();
       await tx.query('BEGIN');
@@ -89,17 +88,16 @@ test('keeps the order of commits of a key whose writers exclude each other', asy
   const seen: string[] = [];
   let isWritten = false;
   const writing = Promise.all(Array.from({ length: 60 }, write)).finally(() => (isWritten = true));
-  for (let isLast = false; !isLast;) {
-    isLast = isWritten;
-    for (
-      let rows: readonly ClaimedRow[] = [];
-      ;
-      seen.push(...rows.map(({ orderedBy }) => JSON.parse(orderedBy ?? '') as string))
-    ) {
-      rows = (await lead?.claim({ limit: 7, exceptTopics: [], nowMs: 0 })) ?? [];
-      if (rows.length === 0) break;
+  const claimAll = async (): Promise<void> => {
+    for (;;) {
+      const rows = (await lead?.claim({ limit: 7, exceptTopics: [], nowMs: 0 })) ?? [];
+      if (rows.length === 0) return;
+      seen.push(...rows.map(({ orderedBy }) => JSON.parse(orderedBy ?? '') as string));
     }
-  }
+  };
+  const written = (): boolean => isWritten;
+  while (!written()) await claimAll();
+  await claimAll();
   await writing;
   await lead?.end();
   expect(seen).toEqual(Array.from({ length: 60 }, (_, i) => String(i + 1)));

@@ -2,7 +2,7 @@
 import type { OutboxLead, OutboxStore } from '../../src/ports/outbox-store.js';
 import { SyncOutbox } from '../../src/runtime/outbox/outbox.js';
 import type { MemoryOutboxTransaction } from '../../src/stores/memory/memory-outbox-store.js';
-import { MemoryOutboxStore } from '../../src/stores/memory/memory-outbox-store.js';
+import type { MemoryOutboxStore } from '../../src/stores/memory/memory-outbox-store.js';
 import type { Clock } from '../../src/index.js';
 
 type Cut = <S extends object>(store: S, methods: readonly (keyof S)[]) => S;

@@ -99,9 +99,10 @@ export class MetadataPendingAckStore implements PendingAckStore {
   /** One operation per position (T-39). */
   async #append(transaction: string, entries: readonly AckedEntry[], cumulative: true | null): Promise<void> {
     this.#checkOpen();
-    await this.#open.checkOpen(transaction);
-    // Before the first operation: were it after, an end in between would find it missing, and its event would be lost.
+    // First of all: what fails here stays pending until the transaction ends, and an end that comes before the first operation
+    // would find it missing, and its event would be lost.
     this.#open.add(transaction);
+    await this.#open.checkOpen(transaction);
     const { topic: segment, subscription } = this.#owner;
     const appends = entries.map((entry) =>
       this.#records.appendOp(transaction, { kind: 'ACK', segment, subscription, ...entry, cumulative }),

@@ -98,8 +98,9 @@ export class RegisteredPendingAckStore implements PendingAckStore {
    * @throws TransportError TRANSACTION_ENDED unless its header says that it is open.
    */
   async #register(transaction: string): Promise<void> {
-    await this.#open.checkOpen(transaction);
+    // First of all: what fails here stays pending until the transaction ends.
     this.#open.add(transaction);
+    await this.#open.checkOpen(transaction);
     const known = this.#registered.get(transaction);
     if (known !== undefined) return void (await known);
     const { topic: segment, subscription } = this.#owner;

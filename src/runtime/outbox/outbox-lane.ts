@@ -27,6 +27,8 @@ export class OutboxLane {
   #timer: Timer | undefined;
   #goOn: () => void = () => undefined;
   #stopped = false;
+  /** In passing, since a row was published last. */
+  #failures = 0;
 
   constructor(parts: OutboxLaneParts) {
     this.#parts = parts;
@@ -58,27 +60,30 @@ export class OutboxLane {
   }
 
   async #run(): Promise<void> {
-    let failures = 0;
-    for (let row = this.#rows[0]; row !== undefined && !this.#stopped; row = this.#rows[0]) {
+    while (!this.#stopped) {
+      const [row] = this.#rows;
+      if (row === undefined) break;
       try {
         await this.#parts.send(row);
-        failures = 0;
-        this.#rows.shift();
-        this.#parts.published(row);
       } catch (error) {
-        await this.#standStill(row, toError(error), failures++);
+        await this.#standStill(row, toError(error));
+        continue;
       }
+      this.#failures = 0;
+      this.#rows.shift();
+      this.#parts.published(row);
     }
     this.#running = undefined;
   }
 
-  async #standStill(row: ClaimedRow, error: Error, failures: number): Promise<void> {
+  async #standStill(row: ClaimedRow, error: Error): Promise<void> {
     if (this.#stopped) return;
     const { clock, random, failed, refused } = this.#parts;
     const over = new Promise<void>((goOn) => (this.#goOn = goOn));
     if (error instanceof RowRefused) refused(row, error.message);
     else {
-      const delayMs = backoff(failures, random);
+      const delayMs = backoff(this.#failures, random);
+      this.#failures += 1;
       failed(row, error, delayMs);
       this.#timer = clock.setTimer(delayMs, this.#goOn);
     }

@@ -146,10 +146,10 @@ export class OutboxRelay {
     const ids = lanes.takePublished();
     this.#relayed += ids.length;
     if (ids.length > 0) await this.#call('deleting published messages of the outbox', () => lead.delete(ids));
-    for (const { row, reason, written } of lanes.takeRefusals()) {
-      const refusal = { reason, nowMs: this.#parts.clock.now() };
-      await this.#call('writing down a refused message of the outbox', () => lead.refuse(row.id, refusal));
-      written();
+    for (const refused of lanes.takeRefusals()) {
+      const refusal = { reason: refused.reason, nowMs: this.#parts.clock.now() };
+      await this.#call('writing down a refused message of the outbox', () => lead.refuse(refused.row.id, refusal));
+      refused.written();
     }
   }
 
@@ -187,7 +187,7 @@ export class OutboxRelay {
 
   /** @returns whether that is new. */
   #become(role: OutboxHealth['role'], reason?: Error): boolean {
-    const isNew = this.#role !== role || this.#told === false;
+    const isNew = this.#role !== role || !this.#told;
     this.#role = role;
     this.#reason = reason?.message;
     this.#told = true;

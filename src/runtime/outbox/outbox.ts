@@ -102,7 +102,7 @@ export class AsyncOutbox<Tx> extends Outbox<Tx> {
    * @throws PulseworkError PUBLISH_REFUSED when one can never be published: then none was added; what the database throws.
    */
   async add(tx: Tx, ...messages: readonly OutgoingMessage[]): Promise<void> {
-    const records = await Promise.all(this.recordsOf(tx, messages));
+    const records = await Promise.all(this.recordsOf(tx, messages).map(async (record) => record));
     if (records.length > 0) await this.store.append(tx, records);
   }
 }

@@ -188,7 +188,8 @@ async function makeFolder(dir: string, name: string): Promise<void> {
 async function forceFolder(path: string): Promise<void> {
   try {
     const folder = await open(path);
-    await folder.sync().finally(() => folder.close());
+    await folder.sync();
+    await folder.close();
   } catch {
     // Where folders cannot be opened, as on Windows, the file system does it by itself.
   }

@@ -112,7 +112,8 @@ export class SqliteEffectStore implements EffectStore<SqliteDatabase> {
     const untilMs = clock.now() + busyTimeoutMs;
     for (;;) {
       try {
-        return this.#connection.exec('BEGIN IMMEDIATE');
+        this.#connection.exec('BEGIN IMMEDIATE');
+        return;
       } catch (error) {
         if (!isBusy(error) || clock.now() >= untilMs) throw error;
       }

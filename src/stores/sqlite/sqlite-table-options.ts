@@ -83,7 +83,7 @@ export function resolveSqliteUserDatabaseOptions(
   if (check.object('options', options, '{ database }')) {
     check.unknownOptions(options, ['database', 'busyTimeoutMs', 'clock']);
     check.required(options, { database: 'an open database of a SQLite driver' });
-    if (options.database !== undefined) checkPlace(check, options);
+    if ((options['database'] as unknown) !== undefined) checkPlace(check, options);
   }
   check.throwIfAny();
   return fileOptions(options, systemClock);

@@ -1,6 +1,7 @@
 // Messages of transactions on their way to one partition: the first one of each waits until the coordinator knows the
-// partition, and what was published after it waits behind it. Order counts, and a broker that deduplicates drops what
+// partition, which is told of all of them at once, and what was published after it waits behind it. Order counts, and a broker that deduplicates drops what
 // has a lower sequence id than it has seen.
+import { containRejection } from '../../core/errors.js';
 import type { MessageId } from '../../core/message-id.js';
 import { Fifo } from './fifo.js';
 import { ownCopy } from './pending-message.js';
@@ -31,6 +32,8 @@ export class TransactionGate {
   enter(message: PendingMessage): Promise<MessageId> {
     if (this.#held.size === 0 && this.#mayPass(message)) return this.#parts.publish(message);
     const own = { ...message, message: ownCopy(message.message) };
+    // One after the other, they would time out in this line behind a coordinator that is slow.
+    if (!this.#mayPass(message)) containRejection(message.transaction?.addPartition(this.#parts.topic));
     const isFirst = this.#held.size === 0;
     const receipt = new Promise<MessageId>((settle) => this.#held.push({ message: own, settle }));
     if (isFirst) this.#passing = this.#letPass();

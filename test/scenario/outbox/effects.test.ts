@@ -156,8 +156,7 @@ function effectsWithFaults(
 
 async function charged(fault: Fault, at: number) {
   const written: number[] = [];
-  let outbox!: MemoryOutbox;
-  let store!: EffectStore<MemoryOutboxTransaction>;
+  const made: { outbox?: MemoryOutbox; store?: EffectStore<MemoryOutboxTransaction> } = {};
   const open = new Set<{ rollback(): Promise<void> }>();
   const endConnections = (): void => {
     for (const transaction of open) void transaction.rollback();
@@ -165,6 +164,7 @@ async function charged(fault: Fault, at: number) {
   const world = new CrashWorld(
     { at, fault },
     (transport, cut) => {
+      const { outbox = expect.unreachable(), store = expect.unreachable() } = made;
       const billing = effects<MemoryOutboxTransaction, { readonly id: number }>({
         store: effectsWithFaults(store, cut, open),
         ttlMs: TTL_MS,
@@ -182,11 +182,11 @@ async function charged(fault: Fault, at: number) {
     },
     () => {
       endConnections();
-      outbox.store.leaderDies();
+      made.outbox?.store.leaderDies();
     },
   );
-  outbox = memoryOutbox({ clock: world.clock });
-  store = outbox.effects();
+  const outbox = memoryOutbox({ clock: world.clock });
+  Object.assign(made, { outbox, store: outbox.effects() });
   world.start().catch(() => undefined);
   await world.clock.advanceBy(1);
   for (const id of [1, 2, 3])
@@ -204,7 +204,7 @@ async function charged(fault: Fault, at: number) {
 }
 
 describe('the effect of a message is there once, whatever call', () => {
-  it.each(FAULTS)('%s', async (fault) => {
+  it.each(FAULTS)('is neither lost nor there twice when a call goes wrong: %s', async (fault) => {
     const { calls } = await charged(fault, 0);
     const hits = new Set<string>();
     for (let at = 1; at <= calls; at++) {

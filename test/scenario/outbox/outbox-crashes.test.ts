@@ -21,21 +21,22 @@ interface Seen {
 }
 
 async function relayed(fault: Fault, at: number, deduplication: boolean) {
-  let store!: MemoryOutboxStore;
+  const made: { store?: MemoryOutboxStore } = {};
   const world = new CrashWorld(
     { at, fault },
     (transport, cut) =>
       Runtime.start({
         transport,
         handlers: [],
-        outbox: outboxWithFaults(store, transport.clock!, cut),
+        outbox: outboxWithFaults(made.store ?? expect.unreachable(), transport.clock!, cut),
         logger: quiet,
         random: () => 0.5,
       }),
-    () => store.leaderDies(),
+    () => made.store?.leaderDies(),
   );
   if (deduplication) Object.assign(world, { broker: new EmbeddedBroker({ clock: world.clock, deduplication }) });
-  store = new MemoryOutboxStore(world.clock);
+  const store = new MemoryOutboxStore(world.clock);
+  made.store = store;
   const user = new SyncOutbox(store, world.clock);
   const late = store.begin();
   user.add(late, receipts.message({ key: 'late', i: 0 }));
@@ -62,7 +63,7 @@ function firstOf(seen: readonly Seen[], key: string): readonly number[] {
 
 describe.each([true, false])('with deduplication %s at the broker', (deduplication) => {
   it.each(FAULTS)(
-    'a call that %s',
+    'loses nothing and keeps the order of each key when a call goes wrong: %s',
     async (fault) => {
       const { calls } = await relayed(fault, 0, deduplication);
       const hits = new Set<string>();

@@ -99,6 +99,45 @@ describe('an outbox', () => {
     expect(entry?.deliverAtMs).toBe(addedMs + 60_000);
   });
 
+  it('has one relay; another one takes over at once when it is drained, and within a second when it died', async () => {
+    const { world, outbox, add, numbers } = worldWithOutbox();
+    const first = await world.start({ ...NONE, outbox });
+    const second = await world.start({ ...NONE, outbox });
+    await world.clock.advanceBy(10);
+    expect([first, second].map((runtime) => runtime.outboxHealth()?.role)).toEqual(['leading', 'standby']);
+    outbox.store.leaderDies();
+    add(receipt(1));
+    await world.clock.advanceBy(1_000);
+    expect(await numbers()).toEqual([1]);
+    const roles = [first, second].map((runtime) => runtime.outboxHealth()?.role);
+    expect(roles).toContain('leading');
+    await world.drain(roles[0] === 'leading' ? first : second);
+    add(receipt(2));
+    await world.clock.advanceBy(1_000);
+    expect(await numbers()).toEqual([1, 2]);
+  });
+
+  it('goes on with other topics while one takes nothing, and says so', async () => {
+    const { world, outbox, add, numbers } = worldWithOutbox();
+    // Somebody else has it for himself.
+    const other = embedded({ broker: world.broker });
+    const owner = await other.publisher('persistent://public/default/busy', { accessMode: 'exclusive' });
+    const runtime = await world.start({ ...NONE, outbox });
+    add(...Array.from({ length: 1_500 }, (_, i) => topic('busy').message(i, { key: `k${i}` })), receipt(1));
+    await world.clock.advanceBy(10_000);
+    expect(await numbers()).toEqual([1]);
+    expect(runtime.outboxHealth()).toMatchObject({
+      role: 'leading',
+      reason: expect.stringMatching(/publishing to busy/),
+    });
+    expect(runtime.outboxHealth()?.oldestMs).toBeGreaterThan(8_000);
+    await owner.close();
+    await world.clock.advanceBy(60_000);
+    expect(await numbers('busy')).toHaveLength(1_500);
+    expect(runtime.outboxHealth()).toMatchObject({ reason: undefined, claimed: 0, oldestMs: undefined });
+    await other.close();
+  });
+
   it('refuses at once what can never be published', async () => {
     const { outbox } = worldWithOutbox();
     const tx = outbox.begin();

@@ -13,7 +13,9 @@ import {
   success,
   topic,
 } from '../../../src/index.js';
-import { embedded } from '../../../src/embedded.js';
+import { EmbeddedBroker, embedded, memoryMetadataStore } from '../../../src/embedded.js';
+import { FaultyTransport } from '../../../src/testing.js';
+import { readTopic } from '../../../src/testing/read-topic.js';
 import { CutTransport } from '../../support/cut-transport.js';
 import { World, payloadOf } from '../../support/runtime-world.js';
 import { ScriptedTransactions, answerLost, fails, hangs } from '../../support/scripted-transactions.js';
@@ -105,6 +107,25 @@ describe('under order', () => {
 
     expect(runs).toEqual([1, 1, 2]);
     expect(await state()).toEqual({ out: [1, 2], backlog: 0, open: [] });
+    await world.drain(runtime);
+  });
+
+  it('what waits for the end of its commit keeps its key, also over a lost connection', async () => {
+    const broker = new EmbeddedBroker({ clock: world.clock, transactions: { store: memoryMetadataStore() } });
+    // The first two calls are the question at start; then begin, open a publisher, publish, acknowledge, commit.
+    const plan = { at: 7, fault: 'hangs', clock: world.clock } as const;
+    const faulty = new FaultyTransport(embedded({ broker }), plan);
+    const options = { type: 'key-shared', ordering: 'key' } as const;
+    const { runtime, runs } = await start(echo, options, { transport: faulty, callTimeoutMs: 5_000 });
+    for (const value of [1, 2])
+      await broker.publish('jobs', { payload: Buffer.from(String(value)), key: 'k', properties: {} });
+    await world.clock.advanceBy(seconds(1));
+    broker.unload('jobs');
+    await world.clock.advanceBy(seconds(60));
+
+    expect([faulty.hit, runs]).toEqual(['commit', [1, 2]]);
+    const out = await readTopic(broker, world.clock, 'out', 'reader');
+    expect(out.map(payloadOf)).toEqual([1, 2]);
     await world.drain(runtime);
   });
 });

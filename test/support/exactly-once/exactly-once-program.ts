@@ -1,7 +1,7 @@
 // A service that works in transactions in a process of its own, to be killed. The one argument is its settings as JSON. It tells
 // on standard output of each job that it has settled.
 import { writeSync } from 'node:fs';
-import { Runtime } from 'pulsework';
+import { Runtime, consoleLogger } from 'pulsework';
 import { wire } from 'pulsework/wire';
 import type { ExactlyOnceSettings } from './exactly-once-service.js';
 import { exactlyOnceHandler } from './exactly-once-service.js';
@@ -21,6 +21,7 @@ async function start(triesLeft: number): Promise<Runtime> {
     return await Runtime.start({
       transport: wire({ serviceUrl: settings.serviceUrl }),
       handlers: [exactlyOnceHandler(settings)],
+      logger: consoleLogger({ level: 'warn' }),
       plugins: [
         { name: 'teller', onSettled: ({ settlement }) => void (settlement === 'acknowledge' && tell('settled')) },
       ],

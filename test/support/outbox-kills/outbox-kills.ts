@@ -157,9 +157,11 @@ class Writing {
 
   async isRelayed(): Promise<boolean> {
     const { pool, schema } = this.#place;
-    for (const untilMs = systemClock.now() + EMPTY_LIMIT_MS; systemClock.now() < untilMs; await sleep(50)) {
+    const untilMs = systemClock.now() + EMPTY_LIMIT_MS;
+    while (systemClock.now() < untilMs) {
       const { rows } = await pool.query<{ rows: string }>(`SELECT count(*) AS rows FROM ${schema}.outbox`);
       if (rows[0]?.rows === '0') return true;
+      await sleep(50);
     }
     return false;
   }

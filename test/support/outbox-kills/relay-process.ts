@@ -77,7 +77,8 @@ export class RelayProcess {
       case 'publish':
         if (known === undefined || message === undefined) throw new Error('no such producer');
         return { id: await known.publish(message, sequenceId) };
-      default:
+      case 'close':
+      case 'started':
         await known?.close();
         this.#publishers.delete(producer);
         return {};

@@ -24,9 +24,10 @@ export class PostgresPlace {
   }
 
   newPool(options: pg.PoolConfig = {}): pg.Pool {
-    const pool = new pg.Pool({ connectionString: this.url, ...options });
-    // Tests cut connections.
+    const pool = new pg.Pool({ connectionString: this.url, application_name: this.schema, ...options });
+    // Tests cut connections, also those that they have taken from the pool.
     pool.on('error', () => undefined);
+    pool.on('connect', (client) => client.on('error', () => undefined));
     this.#pools.push(pool);
     return pool;
   }
@@ -43,6 +44,11 @@ export class PostgresPlace {
   }
 
   async end(): Promise<void> {
+    // A test that failed may have left a transaction open.
+    const others = 'pid <> pg_backend_pid() AND application_name LIKE $1';
+    await this.pool.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${others}`, [
+      `${this.schema}%`,
+    ]);
     await this.pool.query(`DROP SCHEMA IF EXISTS ${this.schema} CASCADE`);
     for (const role of this.#roles) await this.pool.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
     // A pool waits for each connection that a test which failed has not given back: nobody waits for it.

@@ -60,8 +60,9 @@ export class StoredTopics {
   readonly #topics = new Map<string, KeptTopic>();
   #lastLedgerId = 0;
 
-  hasLedger(topic: string, ledgerId: number): boolean {
-    return this.#topics.get(topic)?.ledgers.has(ledgerId) === true;
+  /** Infinity: none is kept. */
+  firstLedgerId(topic: string): number {
+    return Math.min(...(this.#topics.get(topic)?.ledgers.keys() ?? []));
   }
 
   read(): StoredBroker {

@@ -112,10 +112,13 @@ it.each([
   expect([standIn.configs, standIn.violations]).toEqual([[], []]);
 });
 
-it('a publisher with a NUL in the name of its subscription never reaches the addon (R11)', async () => {
+it.each([
+  ['in the name of its subscription', { initialSubscription: 'a\0b' }],
+  ['in its own name', { producerName: 'a\0b' }],
+])('a publisher with a NUL %s never reaches the addon (R11)', async (_where, request) => {
   const standIn = pulsarClientStandIn();
   const transport = pulsar({ serviceUrl, module: standIn.module });
-  const opening = transport.publisher('t', { initialSubscription: 'a\0b' });
+  const opening = transport.publisher('t', request);
   await expect(opening).rejects.toMatchObject({ code: 'CONFIGURATION_INVALID' });
   await transport.close();
   expect(standIn.configs).toEqual([]);

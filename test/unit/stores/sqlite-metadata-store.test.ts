@@ -315,11 +315,11 @@ it('names every problem of its options at once', () => {
       problems: [
         expect.stringContaining('unknown option "drivr", did you mean "driver"?'),
         expect.stringContaining('"path" must be a text that is not empty'),
-        expect.stringContaining('"exclusive" must be true or false'),
         expect.stringContaining('"busyTimeoutMs"'),
-        expect.stringContaining('"pollIntervalMs"'),
         expect.stringContaining('needs either "path", a file, or "database"'),
         expect.stringContaining('"database" must be an open database'),
+        expect.stringContaining('"exclusive" must be true or false'),
+        expect.stringContaining('"pollIntervalMs"'),
       ] as string[],
     }) as Error,
   );

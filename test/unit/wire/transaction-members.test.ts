@@ -40,6 +40,25 @@ describe('messages of a transaction', () => {
     ]);
   });
 
+  it('of several transactions do not wait in turn: the coordinator is told of all at once', async () => {
+    const asked: (() => void)[] = [];
+    const { client, server } = await start({
+      ADD_PARTITION_TO_TXN: ({ requestId }, peer) =>
+        void asked.push(() => peer.send('ADD_PARTITION_TO_TXN_RESPONSE', { requestId })),
+    });
+    const publisher = await client.publisher('t', { batching: false });
+    const transactions = [await client.newTransaction(), await client.newTransaction()];
+    const receipts = transactions.map((transaction, n) =>
+      publisher.publish(message(`${n}`), undefined, { transaction }),
+    );
+    await server.command('ADD_PARTITION_TO_TXN', 2);
+    // The second one's place is behind the first all the same.
+    for (const answer of asked.toReversed()) answer();
+    await Promise.all(receipts);
+
+    expect(entries(server).map(({ sequenceId }) => sequenceId)).toEqual([0, 1]);
+  });
+
   it('all chunks of one carry it', async () => {
     const { client, server } = await start();
     const publisher = await client.publisher(TOPIC, { batching: false, chunking: true });

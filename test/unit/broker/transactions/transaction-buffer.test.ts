@@ -2,7 +2,7 @@
 // T-46), in which order things are recorded (T-44, T-45), and what is left when all is over.
 import { describe, expect, it } from 'vitest';
 import type { MetadataStore } from '../../../../src/ports/metadata-store.js';
-import { BrokerTransactions } from '../../../../src/broker/transactions/broker-transactions.js';
+import type { BrokerTransactions } from '../../../../src/broker/transactions/broker-transactions.js';
 import { TxnMetadataStore } from '../../../../src/broker/transactions/txn-metadata-store.js';
 import type { TransactionId } from '../../../../src/core/transaction-id.js';
 import { transactionKey } from '../../../../src/core/transaction-id.js';

@@ -1,0 +1,74 @@
+// Programs in which the model found something wrong, made as small as they showed it.
+import type { Program, Setting, Step } from './program.js';
+
+const USUAL: Setting = {
+  seed: 1,
+  topics: [['shared']],
+  notices: 'all',
+  latency: 0,
+  maxLedgerEntries: 10_000,
+  hasSegment: false,
+};
+
+function program(steps: readonly Step[], setting: Partial<Setting> = {}): Program {
+  return { setting: { ...USUAL, ...setting }, steps };
+}
+
+const begin: Step = { do: 'begin', timeoutMs: 30_000, ticks: undefined };
+
+function publish(transaction: number | undefined, ticks?: number): Step {
+  return { do: 'publish', at: 0, transaction, batch: 0, ticks };
+}
+
+function acknowledge(transaction: number): Step {
+  return { do: 'acknowledge', at: 0, consumer: 0, transaction, isCumulative: false, isAgain: false, ticks: undefined };
+}
+
+export const REGRESSIONS: readonly { readonly title: string; readonly program: Program }[] = [
+  {
+    title:
+      'a process that died between the operation of a transaction and its first message left the operation for ever',
+    program: program([
+      { do: 'crash', call: 11, isAfter: true, ticks: undefined },
+      { ...begin, ticks: 1 },
+      publish(undefined),
+      publish(0),
+    ]),
+  },
+  {
+    title: 'a topic that nobody told of the end of its transactions never looked',
+    program: program([begin, publish(0)], { notices: 'lost' }),
+  },
+  {
+    title: 'aborted messages were shown once their ledgers had been trimmed in memory alone',
+    program: program([begin, publish(0), { do: 'unload', at: 0, ticks: undefined }, publish(0)]),
+  },
+  {
+    title: 'aborted messages were shown whose ledgers had been trimmed in memory before the outcome was recorded',
+    program: program([begin, begin, publish(0), { do: 'restart', at: 0, ticks: undefined }, publish(1)], {
+      notices: 'lost',
+    }),
+  },
+  {
+    title: 'aborted messages were shown where the last one of their transaction had been refused by the store',
+    program: program([begin, publish(0), { do: 'fault', call: 1, isAfter: false, ticks: undefined }, publish(0)]),
+  },
+  {
+    title: 'the place up to which outcomes are in effect outlived its topic',
+    program: program([
+      begin,
+      publish(0, 20),
+      { do: 'fault', call: 3, isAfter: true, ticks: undefined },
+      publish(undefined),
+    ]),
+  },
+  {
+    title: 'an acknowledgement whose header could not be read stayed pending behind the end of its transaction',
+    program: program([
+      publish(undefined),
+      begin,
+      { do: 'fault', call: 4, isAfter: true, ticks: undefined },
+      acknowledge(0),
+    ]),
+  },
+];
