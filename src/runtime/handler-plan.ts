@@ -146,7 +146,7 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     deadLetterSubscription: subscription,
     ...withoutAbsent(definition.options),
   };
-  const { type, deadLetterSubscription, timeoutMs, abandonAfterMs = timeoutMs ?? 0, idempotent } = options;
+  const { type, deadLetterSubscription, timeoutMs, abandonAfterMs = timeoutMs ?? 0 } = options;
   const concurrency = redeliversSingly(type) ? options.concurrency : (definition.options.concurrency ?? 1);
   const batch = definition.batch && resolveBatchOptions(definition.batch);
   const maxInFlight = concurrency * (batch?.maxMessages ?? 1);
@@ -175,8 +175,7 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     abandonAfterMs,
     onError: options.onError,
     outage: options.outage.map((rule: OutageRule) => ({ ...rule, errors: rule.errors ?? [] })),
-    idempotent: idempotent instanceof Idempotency ? idempotent : undefined,
-    effects: options.effects instanceof Effects ? options.effects : undefined,
+    ...guardsOf(options),
     transactional: resolveTransactional(options.transactional),
     publishes: options.publishes && new Set(options.publishes.map((topic) => fullName(topic.name))),
     deadLetter: options.deadLetter,
@@ -191,9 +190,21 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     maxHeld: options.maxHeld,
     maxHeldBytes: options.maxHeldBytes,
     maxLaneMessages: options.maxLaneMessages,
-    fairness: options.fairness,
-    deliveryPause: options.deliveryPause && resolveDeliveryPause(options.deliveryPause),
+    ...sharingOf(options),
     redact: options.redact,
+  };
+}
+
+/** How what there is to do is shared out, among keys and over time. */
+function sharingOf({ fairness, deliveryPause }: HandlerOptions): Pick<HandlerPlan, 'fairness' | 'deliveryPause'> {
+  return { fairness, deliveryPause: deliveryPause && resolveDeliveryPause(deliveryPause) };
+}
+
+/** Known by their classes. */
+function guardsOf({ idempotent, effects }: HandlerOptions): Pick<HandlerPlan, 'idempotent' | 'effects'> {
+  return {
+    idempotent: idempotent instanceof Idempotency ? idempotent : undefined,
+    effects: effects instanceof Effects ? effects : undefined,
   };
 }
 

@@ -10,8 +10,9 @@ const CHECKS = [
   ['attw', ['attw', '--pack', '--profile', 'esm-only', '--no-emoji', '--no-color']],
 ];
 
-/** All of them, so that one run shows all that is wrong. @returns the names of those that failed */
+/** All of them, so that one run shows all that is wrong. @returns {Promise<string[]>} the names of those that failed */
 export async function runChecks() {
+  /** @type {string[]} */
   const failed = [];
   for (const [title, command] of CHECKS) if (!(await runStep(title, command))) failed.push(title);
   return failed;

@@ -15,7 +15,7 @@ const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)]
 const wholeSuite = process.argv.length === 2;
 
 const typesHold = await runStep('types', TYPE_CHECK);
-const checking = process.env.PULSEWORK_CHECK === '1' ? runChecks() : [];
+const checking = process.env.PULSEWORK_CHECK === '1' ? runChecks() : Promise.resolve([]);
 const summary = new SummaryReporter();
 await startVitest('test', filter, { ...options, watch: false, reporters: ['default', summary] });
 

@@ -119,14 +119,16 @@ export class RegisteredPendingAckStore implements PendingAckStore {
 
   /** The mark first: what others acknowledge afterwards must not be taken for a conflict with it after a restart. */
   async #apply(transaction: string, state: FinalState): Promise<void> {
+    // Nothing is kept of one that is not registered, and nobody would look for what is kept now.
+    const isKept = this.#registered.has(transaction);
     if (state === 'COMMITTED') {
-      await this.#kept.appendCommitMark(transaction);
+      if (isKept) await this.#kept.appendCommitMark(transaction);
       await this.#target?.committed(transaction);
     } else {
-      await this.#kept.appendAbortMark(transaction);
+      if (isKept) await this.#kept.appendAbortMark(transaction);
       await this.#target?.aborted(transaction);
     }
-    await this.#kept.applied(transaction);
+    if (isKept) await this.#kept.applied(transaction);
     await this.#deleteOps(transaction);
   }
 

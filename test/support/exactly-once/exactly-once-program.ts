@@ -23,7 +23,12 @@ async function start(triesLeft: number): Promise<Runtime> {
       handlers: [exactlyOnceHandler(settings)],
       logger: consoleLogger({ level: 'warn' }),
       plugins: [
-        { name: 'teller', onSettled: ({ settlement }) => void (settlement === 'acknowledge' && tell('settled')) },
+        {
+          name: 'teller',
+          onSettled: ({ settlement }) => {
+            if (settlement === 'acknowledge') tell('settled');
+          },
+        },
       ],
     });
   } catch (error) {

@@ -71,4 +71,20 @@ export const REGRESSIONS: readonly { readonly title: string; readonly program: P
       acknowledge(0),
     ]),
   },
+  {
+    title: 'the mark of an end outlived everything else where nothing had been kept of its transaction',
+    program: program(
+      [
+        publish(undefined),
+        begin,
+        { do: 'fault', call: 4, isAfter: true, ticks: undefined },
+        acknowledge(0),
+        { do: 'crash', call: 10, isAfter: true, ticks: undefined },
+        { do: 'abort', at: 0, rude: false, ticks: undefined },
+        { do: 'join', at: 0, ticks: undefined },
+        { do: 'pass', ms: 1_500, ticks: undefined },
+        { do: 'join', at: 0, ticks: undefined },
+      ],
+    ),
+  },
 ];
