@@ -2,19 +2,19 @@
 // on the same broker with the same backlog. On the embedded broker, and over the wire on a real one.
 import { randomUUID } from 'node:crypto';
 import { Runtime, defineHandler, success, topic } from '../../src/index.js';
-import type { HandlerOptions } from '../../src/index.js';
+import type { HandlerOptions, Transport } from '../../src/index.js';
 import { WireClient, wire } from '../../src/wire.js';
 import { silentLogger } from './runtime-benchmark.js';
 import { Stopwatch } from './stopwatch.js';
 import type { Benchmark, Measurement, Variant } from './variant.js';
 import { prepareTransactionalBroker, requiredVariable } from './wire-broker.js';
 import { newTopic } from './wire-load.js';
-import { HandlerWork, MESSAGES, PAYLOAD, SUBSCRIPTION, backlogOf, orders } from './workload.js';
+import { PAYLOAD, SUBSCRIPTION, TOPIC_NAME, backlogOf } from './workload.js';
 
 const IN_FLIGHT = 64;
-const BURST = 1_000;
 /** A real broker makes a few hundred transactions in a second. */
-const WIRE_MESSAGES = 2_000;
+const MESSAGES = 2_000;
+const BURST = 1_000;
 const TOPIC_VARIABLE = 'PULSEWORK_BENCH_TRANSACTIONAL_TOPIC';
 
 type Options = Pick<HandlerOptions, 'transactional'>;
@@ -23,7 +23,10 @@ export const transactionalBenchmark: Benchmark = {
   name: 'transactional',
   processes: 2,
   rounds: 5,
-  variants: pairOf('embedded', measureEmbedded, 3),
+  variants: pairOf('embedded', async (options) => {
+    const transport = await backlogOf(MESSAGES);
+    return measure(transport, { source: TOPIC_NAME, subscription: SUBSCRIPTION }, options);
+  }),
 };
 
 export const transactionalWireBenchmark: Benchmark = {
@@ -31,42 +34,25 @@ export const transactionalWireBenchmark: Benchmark = {
   processes: 1,
   rounds: 5,
   prepare: async () => (await prepareTransactionalBroker()) ?? (await fillTopic()),
-  variants: pairOf('wire', measureWire, 2),
+  variants: pairOf('wire', (options) => {
+    const transport = wire({ serviceUrl: requiredVariable('PULSEWORK_BENCH_TRANSACTIONS_URL') });
+    const subscription = `transactional-${randomUUID()}`;
+    return measure(transport, { source: requiredVariable(TOPIC_VARIABLE), subscription }, options);
+  }),
 };
 
-function pairOf(where: string, measure: (options: Options) => Promise<Measurement>, warmUpRounds: number): Variant[] {
+function pairOf(where: string, measureWith: (options: Options) => Promise<Measurement>): Variant[] {
   const plain = `plain, ${where}`;
+  const transactional = { timeoutMs: 60_000 };
   return [
-    { name: plain, warmUpRounds, measure: () => measure({}) },
+    { name: plain, warmUpRounds: 3, measure: () => measureWith({}) },
     {
       name: `transactional, ${where}`,
-      warmUpRounds,
+      warmUpRounds: 3,
       baseline: plain,
-      measure: () => measure({ transactional: { timeoutMs: 60_000 } }),
+      measure: () => measureWith({ transactional }),
     },
   ];
-}
-
-async function measureEmbedded(options: Options): Promise<Measurement> {
-  const transport = await backlogOf(MESSAGES);
-  const work = new HandlerWork(IN_FLIGHT);
-  const receipts = topic('receipts');
-  const handler = defineHandler({
-    name: 'charge',
-    source: orders,
-    subscription: SUBSCRIPTION,
-    concurrency: IN_FLIGHT,
-    publishes: [receipts],
-    ...options,
-    handle: async ({ payload }) => {
-      await work.run(payload);
-      return success(receipts.message(payload.id));
-    },
-  });
-  const runtime = await Runtime.start({ transport, handlers: [handler], logger: silentLogger });
-  const measurement = await work.measured(transport);
-  await runtime.drain();
-  return measurement;
 }
 
 async function fillTopic(): Promise<undefined> {
@@ -76,14 +62,19 @@ async function fillTopic(): Promise<undefined> {
   // A subscription that acknowledges nothing keeps the messages for those that follow.
   await (await client.subscribe({ topics: [name], subscription: 'keeper', prefetch: 1 })).close();
   const publisher = await client.publisher(name, { batching: false });
-  for (let first = 0; first < WIRE_MESSAGES; first += BURST)
-    await Promise.all(Array.from({ length: BURST }, () => publisher.publish({ payload: PAYLOAD, properties: {} })));
+  const message = { payload: PAYLOAD, properties: {} };
+  for (let first = 0; first < MESSAGES; first += BURST)
+    await Promise.all(Array.from({ length: BURST }, () => publisher.publish(message)));
   await client.close();
   return undefined;
 }
 
 /** From the first run to the last settlement. */
-async function measureWire(options: Options): Promise<Measurement> {
+async function measure(
+  transport: Transport,
+  from: { readonly source: string; readonly subscription: string },
+  options: Options,
+): Promise<Measurement> {
   const stopwatch = new Stopwatch();
   let begun = false;
   let settled = 0;
@@ -91,33 +82,20 @@ async function measureWire(options: Options): Promise<Measurement> {
   const last = new Promise<void>((resolve) => (allSettled = resolve));
   const receipts = topic(newTopic());
   const handler = defineHandler({
-    name: 'charge',
-    source: topic(requiredVariable(TOPIC_VARIABLE)),
-    subscription: `transactional-${randomUUID()}`,
-    concurrency: IN_FLIGHT,
-    publishes: [receipts],
-    ...options,
+    ...{ name: 'charge', ...from, concurrency: IN_FLIGHT, publishes: [receipts], ...options },
     handle: () => {
       if (!begun) stopwatch.restart();
       begun = true;
       return success(receipts.message('paid'));
     },
   });
-  const runtime = await Runtime.start({
-    transport: wire({ serviceUrl: requiredVariable('PULSEWORK_BENCH_TRANSACTIONS_URL') }),
-    handlers: [handler],
-    logger: silentLogger,
-    plugins: [
-      {
-        name: 'counter',
-        onSettled: () => {
-          if (++settled === WIRE_MESSAGES) allSettled();
-        },
-      },
-    ],
-  });
+  const onSettled = (): void => {
+    if (++settled === MESSAGES) allSettled();
+  };
+  const plugins = [{ name: 'counter', onSettled }];
+  const runtime = await Runtime.start({ transport, handlers: [handler], logger: silentLogger, plugins });
   await last;
-  const measurement = stopwatch.perMessage(WIRE_MESSAGES);
+  const measurement = stopwatch.perMessage(MESSAGES);
   await runtime.drain({ deadlineMs: 1_000 });
   return measurement;
 }

@@ -70,6 +70,11 @@ export class BufferRecords {
     this.#ended.set(transaction, { state, last: last ?? known?.last });
   }
 
+  /** What the one before could not record: entries that were dropped are not in the log any more. */
+  takeOver(before: BufferRecords): void {
+    for (const [transaction, ended] of before.#ended) this.#ended.set(transaction, ended);
+  }
+
   /**
    * Records what has ended. Operations, and with them the header, stay until nobody needs them to know the outcome.
    * @param firstHidden says which is the first entry now whose transaction is open. Rejects where it must be called again.

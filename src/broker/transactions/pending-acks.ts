@@ -57,6 +57,8 @@ export class PendingAcks {
   readonly #pending: PendingState;
   readonly #gate: PendingAckGate;
   readonly #turns = new TransactionTurns();
+  /** All of each transaction, also what was acknowledged without it since: storing that may have failed (T-14). */
+  readonly #recorded = new Map<string, EntryPart[]>();
   /** In the cursor's memory, and not known to be stored there. */
   readonly #unstored = new Map<string, PendingOfTransaction>();
   #lookedAtMs = -Infinity;
@@ -114,7 +116,10 @@ export class PendingAcks {
         recorded: () => {
           for (const part of parts) this.#subscription.left(part);
         },
-        confirm: () => this.#pending.confirm(transaction, parts),
+        confirm: () => {
+          this.#pending.confirm(transaction, parts);
+          this.#keep(transaction, parts);
+        },
         release: () => this.#pending.release(parts),
       });
     });
@@ -212,10 +217,10 @@ export class PendingAcks {
   async #commit(transaction: string, mark: () => Promise<void>): Promise<void> {
     const unstored = this.#unstored.get(transaction);
     if (unstored === undefined) {
-      if (!this.#pending.has(transaction)) return;
+      if (!this.#pending.has(transaction) && !this.#recorded.has(transaction)) return;
       await mark();
     }
-    const { parts, cumulative } = unstored ?? this.#pending.take(transaction);
+    const { parts, cumulative } = unstored ?? this.#take(transaction);
     this.#unstored.set(transaction, { parts, cumulative });
     const stored = parts.flatMap((part) => placesOf(part)).map((place) => this.#subscription.acknowledge(place));
     if (cumulative !== undefined) stored.push(this.#subscription.acknowledgeUpTo(cumulative));
@@ -223,7 +228,21 @@ export class PendingAcks {
     this.#unstored.delete(transaction);
   }
 
+  #keep(transaction: string, parts: readonly EntryPart[]): void {
+    const kept = this.#recorded.get(transaction);
+    if (kept === undefined) this.#recorded.set(transaction, [...parts]);
+    else kept.push(...parts);
+  }
+
+  #take(transaction: string): PendingOfTransaction {
+    const { cumulative } = this.#pending.take(transaction);
+    const parts = this.#recorded.get(transaction) ?? [];
+    this.#recorded.delete(transaction);
+    return { parts, cumulative };
+  }
+
   async #abort(transaction: string, mark: () => Promise<void>): Promise<void> {
+    this.#recorded.delete(transaction);
     if (!this.#pending.has(transaction)) return;
     await mark();
     const { parts } = this.#pending.take(transaction);
@@ -246,6 +265,7 @@ export class PendingAcks {
   #restore(transaction: string, entries: readonly AckedEntry[]): void {
     const parts = entries.map((entry) => partOf(entry, this.#subscription)).filter((part) => part !== undefined);
     this.#pending.restore(transaction, parts);
+    this.#keep(transaction, parts);
   }
 }
 

@@ -21,8 +21,9 @@ export class TransactionBuffers {
     this.#departures = new Departures((error) => places.report(toError(error)));
   }
 
-  open(topic: BufferedTopic): TransactionBuffer {
-    return new TransactionBuffer(topic, this.#places, this.#departures.left(topic.name));
+  /** @param previous of the same topic, which is closed: what it could not record is known to it alone. */
+  open(topic: BufferedTopic, previous?: TransactionBuffer): TransactionBuffer {
+    return new TransactionBuffer(topic, this.#places, this.#departures.left(topic.name), previous);
   }
 
   /** @param end closes it or removes what is kept. */
@@ -99,7 +100,7 @@ export class TopicTransactions {
   load(before?: TransactionBuffer): void {
     if (this.#buffers === undefined || this.#isVolatile) return;
     if (before !== undefined) this.#buffers.leave(this.#topic.name, before.close());
-    this.#buffer = this.#buffers.open(this.#topic);
+    this.#buffer = this.#buffers.open(this.#topic, before);
     this.#buffer.start();
   }
 

@@ -56,13 +56,18 @@ export class TransactionBuffer {
   #lookedAtMs = -Infinity;
 
   /** Until it is open, everything behind the first entry that was ever in a transaction is hidden. */
-  constructor(topic: BufferedTopic, { records, report }: BufferPlaces, before: Promise<unknown> = Promise.resolve()) {
+  constructor(
+    topic: BufferedTopic,
+    { records, report }: BufferPlaces,
+    before: Promise<unknown> = Promise.resolve(),
+    previous?: TransactionBuffer,
+  ) {
     this.#topic = topic;
     this.#txns = records;
     this.#records = new BufferRecords(topic, records);
     this.#open = new OpenTransactions({ records, apply: (...end) => this.#apply(...end), report });
     this.#report = report;
-    this.#before = before;
+    this.#before = before.catch(() => undefined).then(() => this.#follow(previous));
     this.#entries = transactionalEntries(topic.log);
     this.#hide();
   }
@@ -106,8 +111,10 @@ export class TransactionBuffer {
     return joining;
   }
 
-  /** @throws TransportError TRANSACTION_ENDED unless it has joined: then nothing of it may be appended. */
+  /** @throws TransportError TRANSACTION_ENDED unless it has joined, BROKER_ERROR once it is closed: nothing of it may be appended. */
   checkJoined(transaction: string): void {
+    // Once it is closed nobody hides what comes.
+    this.#checkOpen();
     if (!this.hasJoined(transaction)) throw notOpenOnTopic(transaction, this.#topic.name);
   }
 
@@ -148,13 +155,13 @@ export class TransactionBuffer {
   /** Its topic is deleted: nothing is kept of it, and it is closed. Rejects where something may be left. */
   async remove(): Promise<void> {
     await this.close();
-    await this.#before.catch(() => undefined);
+    await this.#before;
     await this.#records.removeAll();
   }
 
   /** The same order as for acknowledgements (T-41): watch, read records, take over what is open, apply what has ended. */
   async #recover(): Promise<void> {
-    await this.#before.catch(() => undefined);
+    await this.#before;
     this.#checkOpen();
     const { name } = this.#topic;
     this.#watch ??= await this.#txns.watchSegment(name, () => void this.#open.reconcile());
@@ -170,6 +177,12 @@ export class TransactionBuffer {
     this.#checkOpen();
     this.#isReady = true;
     this.#hide();
+  }
+
+  async #follow(previous: TransactionBuffer | undefined): Promise<void> {
+    if (previous === undefined) return;
+    await previous.#before;
+    this.#records.takeOver(previous.#records);
   }
 
   /**

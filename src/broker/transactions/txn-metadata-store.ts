@@ -134,9 +134,14 @@ export class TxnMetadataStore {
     return (await this.#store.scanIndex(range)).map((entry) => opOf<AckOp>(entry));
   }
 
-  /** Keys, as `segmentKey` gives them, of segments that are written to, or were: those have a watermark. */
+  /** Keys, as `segmentKey` gives them, of segments that are written to, or were: then something says how that ended. */
   async writtenSegments(): Promise<readonly string[]> {
-    return [...(await this.#keysIn(TXN_INDEXES.writesBySegment)), ...(await this.#store.children(paths.WATERMARKS))];
+    const aborted = await this.#store.children(paths.ABORTED);
+    return [
+      ...(await this.#keysIn(TXN_INDEXES.writesBySegment)),
+      ...(await this.#store.children(paths.WATERMARKS)),
+      ...new Set(aborted.map((name) => name.slice(0, name.indexOf(':')))),
+    ];
   }
 
   /** Keys, as `subscriptionKey` gives them, of subscriptions that something is acknowledged on. */

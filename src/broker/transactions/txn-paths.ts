@@ -72,8 +72,11 @@ export function watermarkPath(segment: string): string {
   return `${WATERMARKS}/${segmentKey(segment)}`;
 }
 
+/** What lies directly below begins with the key of a segment and `:`. */
+export const ABORTED = '/txn/segment-state/aborted';
+
 export function abortedPath(segment: string, transaction: string): string {
-  return `/txn/segment-state/aborted/${segmentKey(segment)}:${transaction}`;
+  return `${ABORTED}/${segmentKey(segment)}:${transaction}`;
 }
 
 export function counterPath(coordinator: number): string {

@@ -73,18 +73,62 @@ export const REGRESSIONS: readonly { readonly title: string; readonly program: P
   },
   {
     title: 'the mark of an end outlived everything else where nothing had been kept of its transaction',
+    program: program([
+      publish(undefined),
+      begin,
+      { do: 'fault', call: 4, isAfter: true, ticks: undefined },
+      acknowledge(0),
+      { do: 'crash', call: 6, isAfter: true, ticks: undefined },
+      { do: 'abort', at: 0, rude: false, ticks: undefined },
+      { do: 'join', at: 0, ticks: undefined },
+      { do: 'pass', ms: 1_500, ticks: undefined },
+      { do: 'join', at: 0, ticks: undefined },
+    ]),
+  },
+  {
+    title: 'a message of an open transaction was shown while its broker was closing',
+    program: program([begin, publish(0, 20), publish(undefined, 20), { do: 'close', at: 0, ticks: undefined }]),
+  },
+  {
+    title: 'a committed acknowledgement was lost where a plain one of the same message could not be stored before',
     program: program(
       [
         publish(undefined),
         begin,
-        { do: 'fault', call: 4, isAfter: true, ticks: undefined },
         acknowledge(0),
-        { do: 'crash', call: 10, isAfter: true, ticks: undefined },
-        { do: 'abort', at: 0, rude: false, ticks: undefined },
-        { do: 'join', at: 0, ticks: undefined },
-        { do: 'pass', ms: 1_500, ticks: undefined },
-        { do: 'join', at: 0, ticks: undefined },
+        { do: 'commit', at: 0, rude: false, ticks: undefined },
+        { do: 'fault', call: 1, isAfter: true, ticks: undefined },
+        { do: 'acknowledge', at: 0, consumer: 0, transaction: 5, isCumulative: false, isAgain: true, ticks: undefined },
       ],
+      { notices: 'lost' },
+    ),
+  },
+  {
+    title: 'what was aborted was shown where that could not be recorded before its topic was loaded again',
+    program: program([
+      publish(undefined),
+      begin,
+      publish(0),
+      { do: 'fault', call: 6, isAfter: false, ticks: undefined },
+      { do: 'abort', at: 0, rude: false, ticks: undefined },
+      { do: 'unload', at: 0, ticks: undefined },
+    ]),
+  },
+  {
+    title:
+      'the record of what was aborted outlived its topic where the process had died before the place of outcomes was written',
+    program: program(
+      [
+        { ...begin, timeoutMs: 10_000 },
+        { do: 'fault', call: 3, isAfter: false, ticks: undefined },
+        publish(0),
+        publish(2),
+        { do: 'crash', call: 15, isAfter: false, ticks: undefined },
+        { do: 'commit', at: 0, rude: false, ticks: 20 },
+        { do: 'fault', call: 3, isAfter: false, ticks: 0 },
+        { do: 'unload', at: 0, ticks: undefined },
+      ],
+      { seed: 14_605, topics: [['failover']] },
     ),
   },
 ];

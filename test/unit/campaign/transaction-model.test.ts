@@ -8,15 +8,15 @@ import type { Program } from '../../support/transaction-model/program.js';
 import { shrunk } from '../../support/transaction-model/shrink.js';
 import { runModel } from '../../support/transaction-model/transaction-model.js';
 
-const MOST_RUNS = 150;
+const MOST_RUNS = 60;
 
 /** How many programs it takes to find it by one of its rules; undefined: it is not found. */
-async function runsUntilFound({ make, rules }: Breakage): Promise<number | undefined> {
+async function runsUntilFound({ make, rules, from }: Breakage): Promise<number | undefined> {
   const mend = make();
   try {
-    for (let seed = 1; seed <= MOST_RUNS; seed++) {
-      const { violations } = await runModel(programOf(seed));
-      if (violations.some(({ rule }) => rules.includes(rule))) return seed;
+    for (let run = 1; run <= MOST_RUNS; run++) {
+      const { violations } = await runModel(programOf(from + run - 1));
+      if (violations.some(({ rule }) => rules.includes(rule))) return run;
     }
     return undefined;
   } finally {

@@ -183,7 +183,8 @@ describe('an acknowledgement without a transaction', () => {
     subscription.normalAck(3, 0);
     subscription.take();
     await acks.commit(A);
-    expect(subscription.take()).toEqual(['acknowledged 3/1']);
+    // The first again: storing it may have failed.
+    expect(subscription.take()).toEqual(['acknowledged 3/0', 'acknowledged 3/1']);
   });
 });
 
