@@ -106,7 +106,7 @@ function unknownFormat(what: string): PulseworkError {
   return new PulseworkError('STORE_FORMAT_UNKNOWN', `a recorded outcome of ${what} is not known to this version`);
 }
 
-function recordedMessage({ topic: { name }, message }: PreparedMessage): RecordedMessage {
+export function recordedMessage({ topic: { name }, message }: PreparedMessage): RecordedMessage {
   const { payload, key, orderingKey, properties, eventTimeMs, deliverAtMs } = message;
   return {
     topic: name,
@@ -120,7 +120,7 @@ function recordedMessage({ topic: { name }, message }: PreparedMessage): Recorde
   };
 }
 
-function preparedMessage(recorded: RecordedMessage): PreparedMessage {
+export function preparedMessage(recorded: RecordedMessage): PreparedMessage {
   const { payload, key, orderingKey, properties, eventTimeMs, deliverAtMs } = recorded;
   return new PreparedMessage(recorded.topic, {
     payload: payload === null ? null : bytes(payload),

@@ -7,6 +7,8 @@ import { takesFrom } from '../core/topic-pattern.js';
 import type { RuntimeControl, SubscriptionHealth } from '../ports/runtime-view.js';
 import type { Subscription } from '../ports/transport.js';
 import { explain, explainable } from './explain.js';
+import type { ExtensionGround, RuntimeExtension } from './extension.js';
+import { extensible } from './extension.js';
 import { startReport } from './explanation-text.js';
 import type { HandlerResolver } from './handler-classes.js';
 import { resolverOf } from './handler-classes.js';
@@ -20,7 +22,7 @@ import { PortCalls } from './port-calls.js';
 import { Publishers } from './publishers.js';
 import type { RuntimeOptions } from './runtime-options.js';
 import type { StartPlan } from './start-checks.js';
-import { planStart } from './start-checks.js';
+import { planMore, planStart } from './start-checks.js';
 import type { SubscriptionHandle } from './subscription-handle.js';
 import { SubscriptionRunner } from './subscription-runner.js';
 import { TelemetryHost } from './telemetry-host.js';
@@ -49,7 +51,7 @@ export class Runtime {
 
   /** Resolves once the runtime has closed; rejects when a handler asked it to stop with `fatal`. */
   readonly closed: Promise<void>;
-  readonly #plan: StartPlan;
+  #plan: StartPlan;
   readonly #resolver: ReturnType<typeof resolverOf>;
   readonly #lifecycle = new Lifecycle();
   readonly #calls: PortCalls;
@@ -58,6 +60,7 @@ export class Runtime {
   readonly #publishers: Publishers;
   readonly #dependencies = new Dependencies();
   readonly #runners: SubscriptionRunner[] = [];
+  readonly #extensions: RuntimeExtension[] = [];
   #settleClosed!: { resolve: () => void; reject: (error: Error) => void };
   #draining: Promise<DrainReport> | undefined;
   /** Ends the wait of a drain under way. */
@@ -67,6 +70,7 @@ export class Runtime {
   private constructor(plan: StartPlan, resolver: HandlerResolver | undefined) {
     const { clock, callTimeoutMs, logger, transport } = plan.options;
     this.#plan = plan;
+    extensible(this, (extensionOf) => this.#extend(extensionOf));
     explainable(this, plan.plans, { recordsAttempts: plan.options.attemptStore !== undefined });
     this.#resolver = resolverOf(resolver);
     this.#calls = new PortCalls(clock, callTimeoutMs);
@@ -166,6 +170,26 @@ export class Runtime {
       this.#plan.options.logger.info('handler started', startReport(handler));
   }
 
+  /** All or nothing, as a start. @throws ConfigurationError, PulseworkError START_FAILED, ILLEGAL_STATE */
+  async #extend(extensionOf: (ground: ExtensionGround) => RuntimeExtension): Promise<void> {
+    this.#lifecycle.require('an extension', 'running');
+    const { options, fullName } = this.#plan;
+    const extension = extensionOf({ options, publishers: this.#publishers, fullName });
+    const { plan, added } = planMore(this.#plan, extension.handlers);
+    const before = this.#runners.length;
+    try {
+      for (const each of added) await this.#open(each);
+      this.#lifecycle.require('an extension', 'running');
+    } catch (error) {
+      await Promise.all(this.#runners.splice(before).map((runner) => runner.close()));
+      throw error;
+    }
+    this.#plan = plan;
+    explainable(this, plan.plans, { recordsAttempts: options.attemptStore !== undefined });
+    this.#extensions.push(extension);
+    for (const runner of this.#runners.slice(before)) runner.start();
+  }
+
   async #bindClasses(): Promise<void> {
     const problems: string[] = [];
     for (const handlers of this.#plan.classes) {
@@ -238,7 +262,11 @@ export class Runtime {
     const { clock, logger } = this.#plan.options;
     logger.info('runtime drains', { deadlineMs });
     this.#telemetry.drain();
-    const quiet = Promise.all([this.#plugins.drain(), ...this.#runners.map((runner) => runner.drain())]);
+    const quiet = Promise.all([
+      this.#plugins.drain(),
+      ...this.#runners.map((runner) => runner.drain()),
+      ...this.#extensions.map((extension) => extension.drain()),
+    ]);
     const hurried = new Promise<void>((resolve) => (this.#hurry = resolve));
     const complete = await endsWithin(clock, quiet, deadlineMs, hurried);
     if (!complete) {
@@ -246,7 +274,7 @@ export class Runtime {
         'DRAIN_DEADLINE_PASSED',
         'the runtime drains and its deadline has passed; the message goes back to the broker',
       );
-      for (const runner of this.#runners) runner.interrupt(reason);
+      for (const part of [...this.#runners, ...this.#extensions]) part.interrupt(reason);
       await endsWithin(clock, quiet, ABORT_GRACE_MS);
       this.#plugins.warnOfDraining();
     }
@@ -273,6 +301,7 @@ export class Runtime {
         this.#closing(`subscription ${runner.plan.spec.subscription}`, () => runner.close()),
       ),
     );
+    await Promise.all(this.#extensions.map((extension) => this.#closing('extension', () => extension.close())));
     await this.#closing('publishers', () => this.#publishers.close());
     await this.#closing('transport', () => this.#calls.run('closing the transport', () => transport.close()));
     const { attemptStore } = this.#plan.options;

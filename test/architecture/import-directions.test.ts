@@ -38,10 +38,13 @@ const RULES: Readonly<Record<string, Rule>> = {
   // `better-sqlite3`, `libsql` and `node:sqlite` are loaded by a name that is found while the program runs.
   'src/stores/sqlite': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
   // The health endpoint needs Node's HTTP server, the slow handler warning the context of a run.
+  'src/workflow': { parts: ['src/runtime', 'src/ports', 'src/core'], packages: [SCHEMA] },
   'src/plugins': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
   'src/testing': {
     parts: [
       'src/transports/embedded',
+      'src/workflow',
+      'src/stores/memory',
       'src/runtime',
       'src/broker',
       'src/redelivery',
@@ -65,6 +68,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'src/sqlite.ts': { parts: ['src/stores/sqlite', 'src/system', 'src/ports', 'src/core'], packages: [] },
   // The same: signals of this process.
   'src/plugins.ts': { parts: ['src/plugins', 'src/system', 'src/ports'], packages: [] },
+  'src/workflow.ts': { parts: ['src/workflow', 'src/stores/memory', 'src/ports', 'src/core'], packages: [] },
   'src/otel.ts': { parts: ['src/telemetry'], packages: [] },
   // Of the broker the types of `inject`.
   'src/testing.ts': { parts: ['src/testing', 'src/broker', 'src/stores/memory'], packages: [] },
