@@ -30,6 +30,8 @@ export { AttemptMemory, memoryAttemptStore } from './stores/memory/memory-attemp
 export type { MemoryAttemptStoreOptions } from './stores/memory/memory-attempt-store.js';
 export { WorkflowTest, testWorkflow } from './testing/test-workflow.js';
 export type { TestWorkflowOptions, WorkflowStepStubs } from './testing/test-workflow.js';
+export { workflowCrashes } from './testing/workflow-crashes.js';
+export type { CrashEvent, CrashOptions, CrashScenario, CrashedRun } from './testing/workflow-crashes.js';
 export { replayHistory } from './testing/replay-history.js';
 export type { ReplayHistoryOptions } from './testing/replay-history.js';
 export type { StepRunRecord } from './testing/step-ledger.js';

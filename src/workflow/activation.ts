@@ -36,6 +36,7 @@ export class Activation {
   #execution!: Execution;
   #inbox!: Inbox;
   #draining = false;
+  #wasTaken = false;
   #isAwake = false;
   #wakeUp: (() => void) | undefined;
 
@@ -52,6 +53,7 @@ export class Activation {
   async run(): Promise<number | undefined> {
     const acquired = await this.#lease.acquire();
     if (acquired === undefined) return undefined;
+    this.#wasTaken = true;
     try {
       return await this.#work(acquired);
     } finally {
@@ -68,6 +70,11 @@ export class Activation {
   wake(): void {
     this.#isAwake = true;
     this.#wakeUp?.();
+  }
+
+  /** It had the lease. */
+  get wasTaken(): boolean {
+    return this.#wasTaken;
   }
 
   /** Something has happened that it has not looked at. */

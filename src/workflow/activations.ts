@@ -32,7 +32,7 @@ export class Activations {
   readonly #active = new Map<string, Activation>();
   /** In the order in which they came. */
   readonly #queue = new Map<string, WorkflowKey>();
-  readonly #timers = new Map<string, Timer>();
+  readonly #timers = new Map<string, { readonly wakeMs: number; readonly timer: Timer }>();
   #scan: Timer | undefined;
   #purgedMs = -Infinity;
   #isOpen = true;
@@ -49,8 +49,6 @@ export class Activations {
   /** Something has happened to it, or it is due. */
   wake(key: WorkflowKey): void {
     const text = textOf(key);
-    this.#timers.get(text)?.cancel();
-    this.#timers.delete(text);
     if (!this.#isOpen) return;
     const active = this.#active.get(text);
     if (active !== undefined) active.wake();
@@ -78,7 +76,7 @@ export class Activations {
   #close(): void {
     this.#isOpen = false;
     this.#scan?.cancel();
-    for (const timer of this.#timers.values()) timer.cancel();
+    for (const { timer } of this.#timers.values()) timer.cancel();
     this.#timers.clear();
     this.#queue.clear();
   }
@@ -106,27 +104,42 @@ export class Activations {
       if (isLost) logger.info('workflow is left to another process', about);
       else logger.warn('workflow activation failed; it is tried again', about);
       hasFailed = true;
-      wakeMs = this.#options.parts.clock.now() + RETRY_MS;
+      // It may hold a lease of which it does not know.
+      wakeMs = this.#options.parts.clock.now() + this.#options.parts.leaseMs;
     }
     this.#active.delete(text);
     if (this.#isOpen) {
       // What woke it in its last moment may not have been seen.
       if (activation.wasWoken && !hasFailed) this.wake(key);
-      else if (wakeMs !== undefined) this.#wakeAt(key, wakeMs);
+      else this.#wakeLater(key, activation, wakeMs);
       this.#fill();
     }
     if (this.#active.size === 0) this.#onIdle?.();
+  }
+
+  /** A timer that is set stays where another one has the workflow: that one's lease may be nobody's. */
+  #wakeLater(key: WorkflowKey, { wasTaken }: Activation, wakeMs: number | undefined): void {
+    if (wasTaken) this.#cancel(textOf(key));
+    if (wakeMs !== undefined) this.#wakeAt(key, wakeMs);
+  }
+
+  #cancel(text: string): void {
+    this.#timers.get(text)?.timer.cancel();
+    this.#timers.delete(text);
   }
 
   /** When it is due before the next scan; the others are found by that. */
   #wakeAt(key: WorkflowKey, wakeMs: number): void {
     const delayMs = wakeMs - this.#options.parts.clock.now();
     const text = textOf(key);
-    if (delayMs > this.#options.scanIntervalMs || this.#timers.has(text) || this.#active.has(text)) return;
-    this.#timers.set(
-      text,
-      this.#options.parts.clock.setTimer(Math.max(0, delayMs), () => this.wake(key)),
-    );
+    if (delayMs > this.#options.scanIntervalMs || this.#active.has(text)) return;
+    if ((this.#timers.get(text)?.wakeMs ?? Infinity) <= wakeMs) return;
+    this.#cancel(text);
+    const run = (): void => {
+      this.#timers.delete(text);
+      this.wake(key);
+    };
+    this.#timers.set(text, { wakeMs, timer: this.#options.parts.clock.setTimer(Math.max(0, delayMs), run) });
   }
 
   async #scanNow(): Promise<void> {

@@ -1,6 +1,6 @@
 // Everything behind `Workflows`, put together over a runtime: the store, the activations, the relay and the event handlers.
 import { jsonCodec } from '../core/codec.js';
-import { PulseworkError } from '../core/errors.js';
+import { PulseworkError, toError } from '../core/errors.js';
 import { PreparedMessage, recordedMessage } from '../core/recorded-outcome.js';
 import type { OutgoingRow, WorkflowKey, WorkflowRecord, WorkflowStore } from '../ports/workflow-store.js';
 import type { ExtensionGround, RuntimeExtension } from '../runtime/extension.js';
@@ -20,6 +20,7 @@ import type { ResolvedWorkflowsOptions } from './workflows-options.js';
 
 /** So that a lease survives two renewals that fail. */
 const BEATS_PER_LEASE = 3;
+const BLOCKED_PAGE = 100;
 
 export class WorkflowMachine implements ActivationParts, RuntimeExtension {
   readonly clock: ActivationParts['clock'];
@@ -78,10 +79,7 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
   /** The store is open, and so are the subscriptions. */
   start(): void {
     this.#activations.start();
-  }
-
-  wake(key: WorkflowKey): void {
-    this.#activations.wake(key);
+    void this.#retryBlocked();
   }
 
   async drain(): Promise<void> {
@@ -167,6 +165,23 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
   watch(onEnd: (key: WorkflowKey | undefined) => void): () => void {
     this.#watchers.add(onEnd);
     return () => void this.#watchers.delete(onEnd);
+  }
+
+  /** A deploy may have corrected them. Those that this does not find are tried again later all the same. */
+  async #retryBlocked(): Promise<void> {
+    try {
+      for (const name of this.names) {
+        let after: WorkflowRecord | undefined;
+        do {
+          const filter = { name, status: 'blocked', after, limit: BLOCKED_PAGE } as const;
+          const page = await this.store('looking for blocked workflows', (store) => store.list(filter));
+          for (const { id } of page) this.#activations.wake({ name, id });
+          after = page.length === BLOCKED_PAGE ? page.at(-1) : undefined;
+        } while (after !== undefined);
+      }
+    } catch (error) {
+      this.logger.warn('blocked workflows could not be looked for', { error: toError(error) });
+    }
   }
 
   /** A topic that is none can never be published to: the same error as for a payload that does not fit. */

@@ -56,10 +56,9 @@ export class Workflows {
       await bound.close();
       throw error;
     }
-    const workflows = new Workflows(resolved, machine as unknown as WorkflowMachine);
-    await workflows.#retryBlocked();
-    workflows.#machine.start();
-    return workflows;
+    const started = machine as unknown as WorkflowMachine;
+    started.start();
+    return new Workflows(resolved, started);
   }
 
   readonly #runtime: WorkflowsOptions['runtime'];
@@ -182,18 +181,6 @@ export class Workflows {
     check.throwIfAny();
     const whole = { ...filter, limit: filter.limit ?? DEFAULT_LIMIT };
     return this.#machine.store('listing workflows', (store) => store.list(whole));
-  }
-
-  /** A deploy may have corrected them. */
-  async #retryBlocked(): Promise<void> {
-    for (const name of this.#machine.names) {
-      let after: WorkflowRecord | undefined;
-      do {
-        const page = await this.list({ name, status: 'blocked', after });
-        for (const record of page) this.#machine.wake({ name, id: record.id });
-        after = page.length === DEFAULT_LIMIT ? page.at(-1) : undefined;
-      } while (after !== undefined);
-    }
   }
 
   #tell(workflow: WorkflowReference, id: string, kind: 'cancel' | 'terminate' | 'resume'): Promise<void> {
