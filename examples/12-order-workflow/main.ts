@@ -65,7 +65,10 @@ await workflows.cancel(FulfilOrder, 'A-2');
 const cancelled = await workflows
   .handle(FulfilOrder, 'A-2')
   .result()
-  .catch((error: unknown) => (error as { readonly code: string }).code);
+  .then(
+    () => 'a receipt',
+    (error: unknown) => (error as { readonly code: string }).code,
+  );
 
 for (const { id } of ORDERS) for (const line of log.filter((each) => each.startsWith(id))) console.log(line);
 console.log(`A-1 is ${await stageOf('A-1')}`);

@@ -108,7 +108,7 @@ async function runWith(
   await world.start();
   for (const event of scenario.events) {
     await world.pass(event.afterMs);
-    publish(world, event);
+    await publish(world, event);
   }
   await world.pass(scenario.lastsMs ?? LASTS_MS);
   await world.pass(seconds(1));
@@ -129,11 +129,11 @@ async function runWith(
 }
 
 /** As another service does: what it sent is with the broker. */
-function publish(world: CrashWorld, event: CrashEvent): void {
+async function publish(world: CrashWorld, event: CrashEvent): Promise<void> {
   const name = referencedName(event.workflow) ?? '';
   const message = eventOf(event, world.clock.now());
   const properties = {};
-  world.broker.publish(eventTopicName(name), { payload: jsonCodec.encode(message), key: event.id, properties });
+  await world.broker.publish(eventTopicName(name), { payload: jsonCodec.encode(message), key: event.id, properties });
 }
 
 function eventOf(event: CrashEvent, nowMs: number): EventMessage {

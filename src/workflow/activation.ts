@@ -294,13 +294,13 @@ export class Activation {
     release?: { readonly seen: number; readonly wakeMs?: number | undefined },
   ): Promise<{ readonly released: boolean }> {
     const sends = this.#batch.outgoing.length > 0;
-    const answer = await this.#lease.write({
-      ...this.#batch.take(),
-      change,
-      ...(release !== undefined && { release }),
-    });
-    if (sends) this.#parts.onOutgoing();
-    return answer;
+    const released = release === undefined ? {} : { release };
+    try {
+      return await this.#lease.write({ ...this.#batch.take(), change, ...released });
+    } finally {
+      // Also where nobody knows whether it was written: it may have been.
+      if (sends) this.#parts.onOutgoing();
+    }
   }
 
   /** Until something happens, or the next wait is over. */

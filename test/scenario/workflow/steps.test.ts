@@ -246,7 +246,7 @@ it('past the deadline of a drain a step is told to end; without a result it runs
 
 it('undefined as a result, and a step without one, survive a restart', async () => {
   const Job = workflow(async (flow) => {
-    const nothing = await flow.step('nothing', () => undefined);
+    const nothing = await flow.step('nothing', (): string | undefined => undefined);
     await flow.sleep('nap', minutes(1));
     return { isUndefined: nothing === undefined };
   });
