@@ -22,6 +22,7 @@ export default defineConfig({
       { find: /^pulsework\/plugins$/, replacement: at('./src/plugins.ts') },
       { find: /^pulsework\/sqlite$/, replacement: at('./src/sqlite.ts') },
       { find: /^pulsework\/workflow$/, replacement: at('./src/workflow.ts') },
+      { find: /^pulsework\/postgres$/, replacement: at('./src/postgres.ts') },
       { find: /^pulsework\/testing$/, replacement: at('./src/testing.ts') },
     ],
   },
@@ -33,10 +34,18 @@ export default defineConfig({
         test: {
           name: 'framework',
           include: ['test/**/*.test.ts', 'examples/**/*.test.ts'],
-          exclude: ['**/node_modules/**', 'test/integration/**', 'test/conformance/{wire,pulsar}.test.ts'],
+          exclude: ['**/node_modules/**', 'test/{integration,postgres}/**', 'test/conformance/{wire,pulsar}.test.ts'],
           // Files share what their worker has loaded: loading it anew for each would take a third of the time. So a test
           // takes back whatever it registers for the whole process.
           isolate: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'postgres',
+          include: ['test/postgres/**/*.test.ts'],
+          globalSetup: [at('./test/support/postgres/global-setup.ts')],
         },
       },
       ...integrationProjects,

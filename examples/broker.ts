@@ -5,7 +5,10 @@ import { embedded } from 'pulsework/embedded';
 import { wire } from 'pulsework/wire';
 
 const serviceUrl = process.env['PULSAR_URL'] ?? '';
-const run = randomUUID();
+/** The processes that an example starts are a part of its run. */
+const startedBy = process.env['EXAMPLE_RUN'];
+const run = startedBy ?? randomUUID();
+process.env['EXAMPLE_RUN'] = run;
 
 export const transport = serviceUrl === '' ? embedded() : wire({ serviceUrl });
 
@@ -13,7 +16,7 @@ export const transport = serviceUrl === '' ? embedded() : wire({ serviceUrl });
 export const topics = serviceUrl === '' ? undefined : (name: string) => `example-${run}-${name}`;
 
 // Not on standard output, which is the same on every broker.
-if (serviceUrl !== '') console.error(`connecting to ${serviceUrl}`);
+if (serviceUrl !== '' && startedBy === undefined) console.error(`connecting to ${serviceUrl}`);
 
 /** For `Runtime.start(...).catch`: a broker that cannot be used is said in one line. Other errors are thrown on. */
 export function startFailed(error: unknown): never {

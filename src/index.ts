@@ -108,7 +108,11 @@ export type {
   RunStart,
   SettlementReport,
   Telemetry,
+  TransactionCall,
 } from './ports/telemetry.js';
+export type { InTransaction, Transaction, TransactionOptions, TransactionState } from './ports/transaction.js';
+export type { TransactionId } from './core/transaction-id.js';
+export type { TransactionalOptions } from './core/transactional-options.js';
 export type {
   Capability,
   Publisher,
@@ -132,6 +136,7 @@ export type { HandlerResolver, ResolvableClass } from './runtime/handler-classes
 export { Runtime } from './runtime/runtime.js';
 export type { DrainReport } from './runtime/runtime.js';
 export type { RuntimeState } from './runtime/lifecycle.js';
+export type { RuntimeTransaction, TransactionWork } from './runtime/runtime-transactions.js';
 export type { RuntimeOptions } from './runtime/runtime-options.js';
 export type { SubscriptionHandle } from './runtime/subscription-handle.js';
 export type { TopicPublisher } from './runtime/topic-publisher.js';
@@ -145,3 +150,20 @@ export type {
   MemoryIdempotencyStore,
   MemoryIdempotencyStoreOptions,
 } from './stores/memory/memory-idempotency-store.js';
+
+// effects in a database, and messages that follow from them
+export { effects } from './runtime/effects.js';
+export type { Effects, EffectsOptions } from './runtime/effects.js';
+export type { EffectAnswer, EffectStore, EffectTimes, EffectTransaction } from './ports/effect-store.js';
+export { Outbox } from './runtime/outbox/outbox.js';
+export type { AsyncOutbox, RefusedMessage, SyncOutbox } from './runtime/outbox/outbox.js';
+export type { OutboxHealth } from './ports/runtime-view.js';
+export type {
+  ClaimedRow,
+  OutboxLead,
+  OutboxRow,
+  OutboxStore,
+  OutboxSummary,
+  RefusedRow,
+} from './ports/outbox-store.js';
+export type { OutboxRecord } from './core/outbox-record.js';

@@ -37,4 +37,6 @@ export type { ReplayHistoryOptions } from './testing/replay-history.js';
 export type { StepRunRecord } from './testing/step-ledger.js';
 export { workflowStoreCases } from './testing/workflow-store-cases.js';
 export type { WorkflowStoreCase } from './testing/workflow-store-case.js';
+export { MemoryOutbox, memoryOutbox } from './testing/memory-outbox.js';
+export type { MemoryOutboxTransaction } from './stores/memory/memory-outbox-store.js';
 export { memoryMetadataStore } from './stores/memory/memory-metadata-store.js';

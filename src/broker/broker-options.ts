@@ -1,8 +1,10 @@
 // The limits of the embedded broker, with the values of a Pulsar broker where it has the same one.
+import { describeValue } from '../core/errors.js';
 import { OptionChecker, seconds } from '../core/options.js';
+import type { Clock } from '../ports/clock.js';
 
 export interface BrokerOptions {
-  /** Entries after which a ledger is full and may be trimmed once everyone has passed it. @default 10,000 */
+  /** Entries after which a ledger is full and may be trimmed once everyone has passed it, at most 16,777,216. @default 10,000 */
   readonly maxLedgerEntries?: number | undefined;
   /** The same in bytes. @default 16 MiB */
   readonly maxLedgerBytes?: number | undefined;
@@ -76,25 +78,46 @@ export const DEFAULT_BROKER_OPTIONS: ResolvedBrokerOptions = {
 const SWITCHES: readonly string[] = ['keySharedConsistentHashing', 'keySharedNegativeAckOrdering', 'deduplication'];
 const DURATIONS: readonly string[] = ['activeConsumerFailoverDelayMs', 'messageTtlMs', 'maxDeliveryDelayMs'];
 
+/** What a store can number with a ledger in one integer of JavaScript. */
+const MAX_LEDGER_ENTRIES = 2 ** 24;
+
 const OPTION_NAMES = Object.keys(DEFAULT_BROKER_OPTIONS) as (keyof BrokerOptions)[];
 
+interface Parts {
+  readonly clock: unknown;
+  readonly store?: unknown;
+  readonly pendingAcks?: unknown;
+}
+
+/** What of a broker's options is no number or switch; `transactions` are checked by those. */
+export function checkParts({ clock, store, pendingAcks }: Parts, check: OptionChecker): void {
+  const { now, setTimer } = (clock as Partial<Clock> | null | undefined) ?? {};
+  if (typeof now !== 'function' || typeof setTimer !== 'function')
+    check.problem(`"clock" must be a Clock, got ${describeValue(clock)}`);
+  check.methods('store', store, ['append', 'acknowledge'], 'leave it out for memory alone');
+  check.methods('pendingAcks', pendingAcks, ['open'], 'leave it out for no transactions');
+}
+
 /**
- * @param checkParts checks what is no number or switch: `clock` and `store`.
+ * @param checkMore checks what is no number or switch, see `checkParts`.
  * @throws ConfigurationError listing every problem.
  */
 export function resolveBrokerOptions(
   options: BrokerOptions,
-  checkParts: (check: OptionChecker) => void = () => undefined,
+  checkMore: (check: OptionChecker) => void = () => undefined,
 ): ResolvedBrokerOptions {
   const check = new OptionChecker('EmbeddedBroker');
   if (check.object('options', options)) {
-    check.unknownOptions(options, [...OPTION_NAMES, 'clock', 'store', 'pendingAcks']);
-    checkParts(check);
+    check.unknownOptions(options, [...OPTION_NAMES, 'clock', 'store', 'transactions', 'pendingAcks']);
+    checkMore(check);
     for (const name of OPTION_NAMES) {
       if (SWITCHES.includes(name)) check.boolean(name, options[name]);
       else if (DURATIONS.includes(name)) check.durationMs(name, options[name]);
       else check.positiveInteger(name, options[name]);
     }
+    const entries = Number(options['maxLedgerEntries'] ?? 0);
+    if (entries > MAX_LEDGER_ENTRIES)
+      check.problem(`"maxLedgerEntries" must be at most ${MAX_LEDGER_ENTRIES}, got ${entries}`);
   }
   check.throwIfAny();
   const given = OPTION_NAMES.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]);

@@ -5,12 +5,16 @@ import { partitionOf } from '../core/topic-name.js';
 import { notSupported, stillInUse, subscriptionNotFound, topicTerminated } from './broker-errors.js';
 import type { BrokerProducer } from './broker-producer.js';
 import type { Stored } from './broker-store.js';
+import { isDurable } from './broker-store.js';
+import type { StoredTopic } from '../ports/broker-store.js';
 import { Deduplication } from './deduplication.js';
 import type { Entry } from './entry.js';
+import { gapsOf, restoreAcknowledged, restoredLedgers } from './restored-topic.js';
 import { TopicLog } from './topic-log.js';
 import { TopicProducers } from './topic-producers.js';
 import type { TopicFacts } from './topic-subscription.js';
 import { TopicSubscription } from './topic-subscription.js';
+import { TopicTransactions } from './transactions/topic-transactions.js';
 import { VOLATILE_OPTIONS, VOLATILE_PLACE, isVolatileName, volatileStore } from './volatile-topic.js';
 
 export interface Appended {
@@ -26,6 +30,7 @@ export class BrokerTopic {
   readonly isVolatile: boolean;
   readonly log: TopicLog;
   readonly producers: TopicProducers;
+  readonly transactions: TopicTransactions;
   readonly #facts: TopicFacts;
   readonly #subscriptions = new Map<string, TopicSubscription>();
   readonly #deduplication: Deduplication | undefined;
@@ -40,10 +45,38 @@ export class BrokerTopic {
     const options = this.isVolatile ? { ...facts.options, ...VOLATILE_OPTIONS } : facts.options;
     this.log = new TopicLog({ entries: options.maxLedgerEntries, bytes: options.maxLedgerBytes }, nextLedgerId);
     this.producers = new TopicProducers(name);
-    this.#deduplication = options.deduplication ? new Deduplication(clock) : undefined;
+    this.#deduplication = options.deduplication
+      ? new Deduplication(clock, (producerName) =>
+          this.#facts.store.changed?.({ kind: 'producer-forgotten', topic: name, producerName }),
+        )
+      : undefined;
     const store = this.isVolatile ? volatileStore(facts.store) : facts.store;
     const { isVolatile, log } = this;
     this.#facts = { ...facts, options, store, isVolatile, log, passed: () => this.#passed() };
+    const readable = (): void => this.#wake();
+    const dropped = (positions: readonly number[]): void => this.#dropped(positions);
+    const written = (): Stored => (isDurable(store) ? store.written() : undefined);
+    const buffered = { name, log, clock, written, readable, dropped };
+    this.transactions = new TopicTransactions(buffered, isVolatile, facts.transactionBuffers);
+  }
+
+  /** What an earlier broker kept of it. Comes first. */
+  restore({ ledgers, subscriptions, sequenceIds, isTerminated }: StoredTopic): void {
+    this.log.restore(restoredLedgers(ledgers));
+    this.#deduplication?.restore(sequenceIds);
+    this.#terminated = isTerminated;
+    const gaps = gapsOf(ledgers);
+    for (const stored of subscriptions) {
+      const markDelete = this.log.lastPositionUpTo(stored.ledgerId, stored.entryId);
+      const made = this.#makeSubscription(stored.name, markDelete);
+      restoreAcknowledged(made.cursor, this.log, stored);
+      for (const position of gaps) made.cursor.acknowledge(position);
+    }
+    const entries = ledgers.flatMap((ledger) => ledger.entries);
+    for (const entry of entries) this.#messagesIn += entry?.messages.length ?? 0;
+    if (entries.some((entry) => entry?.transaction !== undefined) || this.transactions.mayBeLeft)
+      this.transactions.load();
+    this.#trim();
   }
 
   get subscriptions(): ReadonlyMap<string, TopicSubscription> {
@@ -68,15 +101,19 @@ export class BrokerTopic {
 
   /**
    * Appends an entry. It is readable, and its receipt given, once the store has it.
-   * @throws TransportError TOPIC_TERMINATED; BROKER_ERROR while it cannot be told whether it is a repetition.
+   * @throws TransportError TOPIC_TERMINATED; BROKER_ERROR while it cannot be told whether it is a repetition; TRANSACTION_ENDED
+   *   where its transaction has not joined, see `transactions`.
    */
   append(entry: Entry): Appended {
     if (this.#terminated) throw topicTerminated(this.name);
+    const { transaction } = entry;
+    if (transaction !== undefined) this.transactions.checkJoined(transaction);
     if (this.#deduplication?.pushed(entry) === false) return this.#repetition(entry);
     const position = this.log.append(entry);
     const id = this.#idOf(position, entry.batchSize);
-    const stored = this.#facts.store.append(id, entry);
+    const stored = this.#facts.store.append(id, entry, this.#deduplication?.highestSequenceId(entry));
     if (stored === undefined) {
+      if (transaction !== undefined) this.transactions.appended(transaction, position, stored);
       this.#appended(position, entry);
       return { id, stored };
     }
@@ -88,6 +125,7 @@ export class BrokerTopic {
         throw error;
       },
     );
+    if (transaction !== undefined) this.transactions.appended(transaction, position, confirmed);
     return { id, stored: confirmed };
   }
 
@@ -96,10 +134,9 @@ export class BrokerTopic {
     const known = this.#subscriptions.get(name);
     if (known !== undefined) return known;
     const next = initialPosition === 'earliest' && !this.isVolatile ? this.log.first : this.log.end;
-    const made = new TopicSubscription(name, this.#facts, next - 1);
-    if (this.#terminated) made.topicTerminated();
-    this.#subscriptions.set(name, made);
-    return made;
+    const place = { topic: this.name, ...this.log.placeBefore(next) };
+    this.#facts.store.changed?.({ kind: 'cursor', subscription: name, ...place });
+    return this.#makeSubscription(name, next - 1);
   }
 
   /** @throws TransportError TOPIC_NOT_FOUND; NOT_ALLOWED, unless `force`, while consumers are connected. */
@@ -117,6 +154,7 @@ export class BrokerTopic {
     const subscription = this.#subscriptions.get(name);
     // Gone before anyone is told, so that who comes again makes it anew.
     this.#subscriptions.delete(name);
+    this.#facts.store.changed?.({ kind: 'subscription-deleted', topic: this.name, subscription: name });
     subscription?.remove();
     this.#trim();
   }
@@ -144,6 +182,7 @@ export class BrokerTopic {
   terminate(): MessageId | undefined {
     if (this.isVolatile) throw notSupported(`"${this.name}" is not persistent, it cannot be terminated`);
     this.#terminated = true;
+    this.#facts.store.changed?.({ kind: 'topic-terminated', topic: this.name });
     for (const subscription of this.#subscriptions.values()) subscription.topicTerminated();
     return this.#lastMessage();
   }
@@ -155,7 +194,8 @@ export class BrokerTopic {
   expire(timeMs: number, only?: string): void {
     if (only !== undefined && !this.#subscriptions.has(only)) throw subscriptionNotFound(only, this.name);
     if (this.#subscriptions.size === 0) return;
-    const last = this.log.positionAt(timeMs) - 1;
+    // What a transaction keeps from readers stays for them.
+    const last = Math.min(this.log.positionAt(timeMs), this.log.readEnd) - 1;
     for (const [name, subscription] of this.#subscriptions) {
       if (only === undefined || name === only) subscription.expireUpTo(last);
     }
@@ -168,6 +208,7 @@ export class BrokerTopic {
   unload(): void {
     for (const subscription of this.#subscriptions.values()) subscription.unload();
     if (this.isVolatile) this.#subscriptions.clear();
+    this.transactions.unload();
     this.log.seal();
     this.#trim();
   }
@@ -175,7 +216,21 @@ export class BrokerTopic {
   /** It is deleted: whoever is connected is disconnected and told so. */
   disconnectAll(): void {
     for (const subscription of this.#subscriptions.values()) subscription.remove();
+    this.transactions.remove();
     this.#tellDisconnected(this.producers.disconnectAll());
+  }
+
+  #makeSubscription(name: string, markDelete: number): TopicSubscription {
+    const made = new TopicSubscription(name, this.#facts, markDelete);
+    if (this.#terminated) made.topicTerminated();
+    this.#subscriptions.set(name, made);
+    return made;
+  }
+
+  /** Waits for what its transactions are doing; what is open stays open. */
+  async closeTransactions(): Promise<void> {
+    const closing = [...this.#subscriptions.values()].map((subscription) => subscription.closeTransactions());
+    await Promise.all([this.transactions.close(), ...closing]);
   }
 
   #tellDisconnected(producers: readonly BrokerProducer[]): void {
@@ -200,8 +255,18 @@ export class BrokerTopic {
     this.log.confirm(position, true);
     this.#deduplication?.stored(entry);
     this.#messagesIn += entry.messageCount;
-    for (const subscription of this.#subscriptions.values()) subscription.wake();
+    this.#wake();
     if (this.#subscriptions.size === 0) this.#trim();
+  }
+
+  #wake(): void {
+    for (const subscription of this.#subscriptions.values()) subscription.wake();
+  }
+
+  /** Their transaction was aborted (T-07). */
+  #dropped(positions: readonly number[]): void {
+    for (const position of positions) this.log.remove(position);
+    for (const subscription of this.#subscriptions.values()) subscription.skip(positions);
   }
 
   /** Brokers look for ledgers to remove when the slowest cursor comes into another ledger, not before (S-25). */
@@ -213,7 +278,11 @@ export class BrokerTopic {
   #trim(): void {
     let passed = this.log.end;
     for (const { cursor } of this.#subscriptions.values()) passed = Math.min(passed, cursor.markDelete + 1);
+    const { firstLedgerId: before } = this.log;
     this.log.trim(passed);
+    const { firstLedgerId } = this.log;
+    if (firstLedgerId !== before) this.#facts.store.changed?.({ kind: 'trimmed', topic: this.name, firstLedgerId });
+    this.transactions.trimmed();
   }
 
   #idOf(position: number, batchSize: number): MessageId {

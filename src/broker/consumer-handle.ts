@@ -45,6 +45,7 @@ export class ConsumerHandle {
     if (!this.#consumer.connected) return;
     this.#consumer.grant(permits);
     this.#subscription.used();
+    this.#broker.transactions.used();
     this.#subscription.wake();
   }
 

@@ -17,6 +17,7 @@ interface Sequence {
 
 export class Deduplication {
   readonly #clock: Clock;
+  readonly #forgotten: (name: string) => void;
   /** By producer name. */
   readonly #sequences = new Map<string, Sequence>();
   /** Names of producers that are connected, or in line. */
@@ -24,8 +25,18 @@ export class Deduplication {
   /** Of every other name that is known: when its last producer left or published, the one that did first first. */
   readonly #inactiveSince = new Map<string, number>();
 
-  constructor(clock: Clock) {
+  /** @param forgotten told the name of a producer that is not known any more. */
+  constructor(clock: Clock, forgotten: (name: string) => void = () => undefined) {
     this.#clock = clock;
+    this.#forgotten = forgotten;
+  }
+
+  /** What an earlier broker knew. */
+  restore(sequenceIds: ReadonlyMap<string, number>): void {
+    for (const [name, stored] of sequenceIds) {
+      this.#sequences.set(name, { pushed: stored, stored });
+      this.#inactive(name);
+    }
   }
 
   /** The highest sequence id that was taken of producers of this name; -1 for none. */
@@ -53,6 +64,11 @@ export class Deduplication {
     if (sequenceId <= known.pushed) throw undecided();
     known.pushed = highest;
     return true;
+  }
+
+  /** What is to be known again once the entry is stored; undefined where it says nothing. */
+  highestSequenceId(entry: Entry): number | undefined {
+    return isBeforeLastChunk(entry) ? undefined : highestOf(entry);
   }
 
   stored(entry: Entry): void {
@@ -91,7 +107,7 @@ export class Deduplication {
     for (const [name, sinceMs] of this.#inactiveSince) {
       if (sinceMs > before) return;
       this.#inactiveSince.delete(name);
-      this.#sequences.delete(name);
+      if (this.#sequences.delete(name)) this.#forgotten(name);
     }
   }
 }

@@ -1,16 +1,16 @@
 // The embedded Pulsar broker: topics and partitions in this process, on a clock that is passed in. Everything that
 // happens follows from calls and timers in their order, so a test with a FakeClock always sees the same.
-import { describeValue } from '../core/errors.js';
 import type { EncodedMessage } from '../core/message.js';
 import type { MessageId } from '../core/message-id.js';
+import type { StoredBroker } from '../ports/broker-store.js';
 import type { Clock } from '../ports/clock.js';
-import { notSupported, producerBusy, subscriptionNotFound } from './broker-errors.js';
+import { notSupported, producerBusy } from './broker-errors.js';
 import type { ConsumerSink } from './broker-consumer.js';
 import { BrokerConsumer } from './broker-consumer.js';
 import type { ConnectionPlace, InjectedFaults } from './broker-faults.js';
 import { BrokerFaults } from './broker-faults.js';
 import type { BrokerOptions, ResolvedBrokerOptions } from './broker-options.js';
-import { resolveBrokerOptions } from './broker-options.js';
+import { checkParts, resolveBrokerOptions } from './broker-options.js';
 import { BrokerProducer } from './broker-producer.js';
 import type { ConsumerRequest, ForceOption, ProducerRequest } from './broker-requests.js';
 import {
@@ -22,8 +22,9 @@ import {
   checkProducerRequest,
   checkSubscriptionName,
 } from './broker-requests.js';
-import type { BrokerStore } from './broker-store.js';
-import { memoryStore } from './broker-store.js';
+import { BrokerLife } from './broker-life.js';
+import type { BrokerStore, Stored } from './broker-store.js';
+import { isDurable, memoryStore } from './broker-store.js';
 import { BrokerTopic } from './broker-topic.js';
 import { ConsumerHandle } from './consumer-handle.js';
 import type { EntryOrigin } from './entry.js';
@@ -37,15 +38,19 @@ import { TopicRegistry } from './topic-registry.js';
 import type { TopicsChanged } from './topic-registry.js';
 import type { TopicStats } from './topic-stats.js';
 import { topicStats } from './topic-stats.js';
+import { BrokerTransactions } from './transactions/broker-transactions.js';
+import type { BrokerTransactionOptions } from './transactions/broker-transactions.js';
 import type { PendingAckStoreProvider } from './transactions/pending-ack-store.js';
 import { Turn } from './turn.js';
 import { isVolatileName, placeless } from './volatile-topic.js';
 
 export interface EmbeddedBrokerOptions extends BrokerOptions {
   readonly clock: Clock;
-  /** Where entries and acknowledgements are kept beyond memory. @default memoryStore */
+  /** Where topics are kept beyond memory. One that is durable, as `sqliteStore()`, needs `open()` and `close()`. @default memory alone */
   readonly store?: BrokerStore | undefined;
-  /** Where it is kept what is acknowledged in transactions. @default none: there are no transactions */
+  /** Where what is to be known of them is kept. @default the `metadata` of a durable store; else there are no transactions */
+  readonly transactions?: BrokerTransactionOptions | undefined;
+  /** Only for acknowledgements in transactions that somebody else coordinates. @default those of `transactions` */
   readonly pendingAcks?: PendingAckStoreProvider | undefined;
 }
 
@@ -53,32 +58,65 @@ export class EmbeddedBroker {
   readonly options: ResolvedBrokerOptions;
   readonly clock: Clock;
   readonly #store: BrokerStore;
+  /** Undefined where there are none. */
+  readonly transactions: BrokerTransactions | undefined;
   readonly #pendingAcks: PendingAckStoreProvider | undefined;
   readonly #turn = new Turn();
   readonly #faults = new BrokerFaults();
   readonly #entries: EntryMaker;
-  readonly #topics: TopicRegistry;
+  readonly #registry: TopicRegistry;
+  readonly #life: BrokerLife;
   readonly #ledgerIds: LedgerIds;
   #lastProducerId = 0;
+  #ownProducerName = 'embedded-broker';
   #lastSequenceId = -1;
 
   /** @throws ConfigurationError */
   constructor(options: EmbeddedBrokerOptions) {
-    this.options = resolveBrokerOptions(options, (check) => {
-      const { now, setTimer } = (options.clock as Partial<Clock> | null | undefined) ?? {};
-      if (typeof now !== 'function' || typeof setTimer !== 'function')
-        check.problem(`"clock" must be a Clock, got ${describeValue(options.clock)}`);
-      check.methods('store', options.store, ['append', 'acknowledge'], 'leave it out for memory alone');
-      check.methods('pendingAcks', options.pendingAcks, ['open'], 'leave it out for no transactions');
-    });
+    this.options = resolveBrokerOptions(options, (check) => checkParts(options, check));
     this.clock = options.clock;
     this.#ledgerIds = new LedgerIds(this.clock.now());
     this.#store = options.store ?? memoryStore;
-    this.#pendingAcks = options.pendingAcks;
+    const transactions = options.transactions ?? (isDurable(this.#store) ? { store: this.#store.metadata } : undefined);
+    this.transactions = transactions && new BrokerTransactions(transactions, this.clock);
+    this.#pendingAcks = options.pendingAcks ?? this.transactions?.pendingAcks;
     this.#entries = new EntryMaker(this.options, this.clock);
     const later = (report: () => void): void => this.#turn.later(report);
-    this.#topics = new TopicRegistry({ make: (name) => this.#makeTopic(name), later });
-    startMessageExpiry(this.clock, this.options.messageTtlMs, () => this.#topics.all());
+    this.#life = new BrokerLife(this.#store, {
+      // Which topics something of a transaction was left on is to be known before these come.
+      open: async () => this.transactions?.open(),
+      restore: (stored) => this.#restore(stored),
+      close: () => this.#closeTransactions(),
+    });
+    this.#registry = new TopicRegistry({
+      make: (name) => this.#makeTopic(name),
+      later,
+      changed: (change) => this.#life.changed(change),
+    });
+    startMessageExpiry(this.clock, this.options.messageTtlMs, () => this.#registry.all());
+  }
+
+  /** False while what a durable store keeps is not known yet, and once it is closed: then nothing else can be done. */
+  get isOpen(): boolean {
+    return this.#life.isOpen;
+  }
+
+  /**
+   * Gets from a durable store what the last broker left. `embedded()` does so by itself. More calls than one are allowed.
+   * @throws what the store's `open` does, such as PulseworkError STORE_LOCKED; TransportError ALREADY_CLOSED.
+   */
+  open(): Promise<void> {
+    return this.#life.open();
+  }
+
+  /** Once all that was done so far, also by the calls that give no promise, would survive; undefined when it would already. */
+  written(): Stored {
+    return this.#life.written();
+  }
+
+  /** Waits for what is being stored, and lets go of a durable store. More calls than one are allowed. */
+  close(): Promise<void> {
+    return this.#life.close();
   }
 
   /** Short or full name. @throws TransportError NOT_SUPPORTED when the topic exists. */
@@ -99,7 +137,7 @@ export class EmbeddedBroker {
 
   /** The full name that a short one stands for. @throws PulseworkError TOPIC_NAME_INVALID. */
   fullName(name: string): string {
-    return this.#topics.fullName(name);
+    return this.#registry.fullName(name);
   }
 
   /** Full names of all topics; partitions one by one. */
@@ -259,23 +297,6 @@ export class EmbeddedBroker {
   }
 
   /**
-   * A transaction has ended: what a subscription acknowledged in it counts, or is free. For whoever coordinates where no
-   * metadata store tells it; a transaction that is not known there is done (T-16). Rejects where it must be called again.
-   * @param topic one topic or partition. @param transaction its key.
-   * @throws TransportError TOPIC_NOT_FOUND, also for the subscription; NOT_ALLOWED where there are no transactions.
-   */
-  async endAcknowledgements(
-    topic: string,
-    subscription: string,
-    transaction: string,
-    end: 'commit' | 'abort',
-  ): Promise<void> {
-    const known = this.#single(topic, 'end transactions').subscriptions.get(subscription);
-    if (known === undefined) throw subscriptionNotFound(subscription, this.fullName(topic));
-    await known.pendingAcks[end](transaction);
-  }
-
-  /**
    * Unloads the topic, or all its partitions, and loads it again, as brokers do when they balance their load: consumers
    * are disconnected and may subscribe again, what they held comes again uncounted, redelivery counts begin anew (A-19).
    * Entries, delivery times and acknowledgements stay, but those of single messages of a batch; producers go on, those in
@@ -310,6 +331,25 @@ export class EmbeddedBroker {
     return `embedded-${this.#lastProducerId}`;
   }
 
+  get #topics(): TopicRegistry {
+    if (!this.#life.isOpen) this.#life.check();
+    return this.#registry;
+  }
+
+  #restore(stored: StoredBroker): void {
+    this.#ledgerIds.begunUpTo(stored.lastLedgerId);
+    // Names of an earlier broker must not come again: their sequence ids would be known, and its chunks be taken for parts.
+    this.#lastProducerId = this.#ledgerIds.next();
+    this.#ownProducerName = `embedded-broker-${this.#lastProducerId}`;
+    this.#registry.restore(stored);
+  }
+
+  async #closeTransactions(): Promise<void> {
+    if (this.transactions === undefined) return;
+    await Promise.all([...this.#registry.all()].map((topic) => topic.closeTransactions()));
+    await this.transactions.close();
+  }
+
   #route(name: string, message: EncodedMessage): BrokerTopic {
     const topic = this.#topics.route(name, message);
     if (topic.producers.isExclusive) throw producerBusy(`topic "${topic.name}" has an existing exclusive producer`);
@@ -328,7 +368,8 @@ export class EmbeddedBroker {
   #makeTopic(name: string): BrokerTopic {
     const { clock, options } = this;
     const facts = { name, clock, options, store: this.#store, pendingAcks: this.#pendingAcks, turn: this.#turn };
-    return new BrokerTopic(facts, () => this.#ledgerIds.next());
+    const { buffers: transactionBuffers } = this.transactions ?? {};
+    return new BrokerTopic({ ...facts, transactionBuffers }, () => this.#ledgerIds.next());
   }
 
   #connection(sink: ConsumerSink, place: ConnectionPlace): ConsumerConnection {
@@ -339,6 +380,6 @@ export class EmbeddedBroker {
   #ownOrigin(messages = 1): EntryOrigin {
     const sequenceId = this.#lastSequenceId + 1;
     this.#lastSequenceId += messages;
-    return { producerName: 'embedded-broker', sequenceId };
+    return { producerName: this.#ownProducerName, sequenceId };
   }
 }

@@ -7,7 +7,7 @@ import { publishRefused } from './broker-errors.js';
 import type { ResolvedBrokerOptions } from './broker-options.js';
 import { BytePool } from './byte-pool.js';
 import type { ChunkOrigin, EntryOrigin } from './entry.js';
-import { ChunkEntry, Entry } from './entry.js';
+import { ChunkEntry, Entry, TransactionEntry } from './entry.js';
 import { StoredMessage } from './stored-message.js';
 
 export class EntryMaker {
@@ -60,6 +60,7 @@ export class EntryMaker {
     const { bytes } = message;
     this.#checkSize(bytes, topic);
     const facts = { bytes, publishTimeMs };
+    if (isInTransaction(origin)) return new TransactionEntry(message, facts, origin, chunk);
     return chunk === undefined ? new Entry(message, facts, origin) : new ChunkEntry(message, facts, origin, chunk);
   }
 
@@ -67,7 +68,8 @@ export class EntryMaker {
   batched(messages: readonly StoredMessage[], topic: string, origin: EntryOrigin): Entry {
     const bytes = messages.reduce((sum, message) => sum + message.bytes, 0);
     this.#checkSize(bytes, topic);
-    return new Entry(messages, { bytes, publishTimeMs: this.#clock.now() }, origin);
+    const facts = { bytes, publishTimeMs: this.#clock.now() };
+    return isInTransaction(origin) ? new TransactionEntry(messages, facts, origin) : new Entry(messages, facts, origin);
   }
 
   #checkSize(bytes: number, topic: string): void {
@@ -76,6 +78,10 @@ export class EntryMaker {
     const text = `a message of ${bytes} bytes is larger than the ${maxMessageBytes} bytes that topic "${topic}" takes`;
     throw new TransportError('MESSAGE_TOO_LARGE', text, { retriable: false });
   }
+}
+
+function isInTransaction(origin: EntryOrigin): origin is EntryOrigin & { readonly transaction: string } {
+  return origin.transaction !== undefined;
 }
 
 /** Unlike Array.isArray it leaves the type of the items alone. */

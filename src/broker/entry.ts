@@ -1,5 +1,6 @@
 // What a topic stores: an entry holds one message, or the messages of one producer batch. Brokers deliver, redeliver
 // and count whole entries; only acknowledgement looks inside (A-11). A backlog is made of these: each field counts.
+import type { ChunkOrigin } from '../core/chunk-origin.js';
 import type { EncodedMessage } from '../core/message.js';
 import { murmur3 } from '../core/key-hash.js';
 
@@ -7,18 +8,11 @@ import { murmur3 } from '../core/key-hash.js';
 export interface EntryOrigin {
   readonly producerName: string;
   readonly sequenceId: number;
+  /** The key of the transaction that it is a part of. @default none */
+  readonly transaction?: string | undefined;
 }
 
-/** What the producer of a chunk says of it. */
-export interface ChunkOrigin {
-  /** The same for all chunks of one message, another one for each message of the producer. */
-  readonly uuid: string;
-  /** From 0. */
-  readonly index: number;
-  /** Of the message: how many chunks, at least 2, and payload bytes in all. */
-  readonly count: number;
-  readonly totalBytes: number;
-}
+export type { ChunkOrigin } from '../core/chunk-origin.js';
 
 export class Entry {
   readonly publishTimeMs: number;
@@ -45,6 +39,11 @@ export class Entry {
 
   /** Undefined for an entry that is no part of a message: only those that are one have room for it, see `ChunkEntry`. */
   get chunk(): ChunkOrigin | undefined {
+    return undefined;
+  }
+
+  /** The key of its transaction, however that ended; undefined for an entry that is in none, see `TransactionEntry`. */
+  get transaction(): string | undefined {
     return undefined;
   }
 
@@ -103,6 +102,31 @@ export class ChunkEntry extends Entry {
 
   override get chunk(): ChunkOrigin {
     return this.#chunk;
+  }
+}
+
+/** Published in a transaction, perhaps as a part of a larger message: it is no message for anybody before that is committed (T-07). */
+export class TransactionEntry extends Entry {
+  readonly #transaction: string;
+  readonly #chunk: ChunkOrigin | undefined;
+
+  constructor(
+    content: EncodedMessage | readonly EncodedMessage[],
+    facts: { readonly publishTimeMs: number; readonly bytes: number },
+    origin: EntryOrigin & { readonly transaction: string },
+    chunk?: ChunkOrigin,
+  ) {
+    super(content, facts, origin);
+    this.#transaction = origin.transaction;
+    this.#chunk = chunk && { ...chunk };
+  }
+
+  override get chunk(): ChunkOrigin | undefined {
+    return this.#chunk;
+  }
+
+  override get transaction(): string {
+    return this.#transaction;
   }
 }
 

@@ -16,6 +16,11 @@ export class LedgerIds {
     this.#last = Math.max(0, Math.floor(((nowMs - LEDGERS_SINCE_MS) / 1_000) * LEDGERS_PER_SECOND));
   }
 
+  /** Up to this one they were given by an earlier broker, whatever the clock says. */
+  begunUpTo(last: number): void {
+    this.#last = Math.max(this.#last, last);
+  }
+
   next(): number {
     this.#last += 1;
     return this.#last;

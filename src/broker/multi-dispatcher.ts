@@ -113,6 +113,8 @@ export abstract class MultiDispatcher implements Dispatcher {
   acknowledgedOne(consumer: BrokerConsumer | undefined, position: number): void {
     // A partial acknowledgement resets the count too.
     this.#forgetCount(position);
+    // What a commit acknowledges has left its consumer before (T-19), and was sent to no other since.
+    if (consumer === undefined) return;
     const owner = this.#ownerOf(consumer, position);
     if (owner !== undefined) this.#changeUnacked(-owner.forgetOne(position));
   }
@@ -170,7 +172,7 @@ export abstract class MultiDispatcher implements Dispatcher {
     const { cursor, log, clock, honoursDelays } = this.context;
     while (!this.#blocked) {
       const position = cursor.nextUnacked(this.#readPosition);
-      if (position >= log.end) return undefined;
+      if (position >= log.readEnd) return undefined;
       this.#readPosition = position + 1;
       const entry = log.entryAt(position);
       if (entry === undefined) this.context.skip(position);

@@ -61,19 +61,27 @@ export class ProducerHandle {
   /**
    * Resolves with the receipt, which for a repetition names no message but -1:-1 (S-44).
    * @param sequenceId a whole number of 0 or more.
+   * @param transaction the key of the one that it is a part of: readers see it once that is committed (T-07). The first one of a
+   *   transaction on the topic waits, see `join`.
    * @param chunk the message is this part of a larger one. All parts have the sequence id of the whole, and a broker that
    *   deduplicates looks at the last one only (S-44). Consumers of `embedded()` join them.
    * @throws ConfigurationError for what is no message, or no part of one; TransportError MESSAGE_TOO_LARGE, TOPIC_TERMINATED, NOT_ALLOWED,
-   *   ALREADY_CLOSED, CONNECTION_LOST once the broker closed it, PRODUCER_FENCED, PRODUCER_BUSY while it waits.
+   *   ALREADY_CLOSED, CONNECTION_LOST once the broker closed it, PRODUCER_FENCED, PRODUCER_BUSY while it waits; TRANSACTION_ENDED.
    */
-  async publish(message: EncodedMessage, sequenceId: number, chunk?: ChunkOrigin): Promise<MessageId> {
+  async publish(
+    message: EncodedMessage,
+    sequenceId: number,
+    chunk?: ChunkOrigin,
+    transaction?: string,
+  ): Promise<MessageId> {
     this.#checkAttached();
     const copy = this.copyOf(message, sequenceId);
     if (chunk !== undefined) this.#checkChunk(chunk, copy);
+    if (transaction !== undefined && !this.hasJoined(transaction)) await this.#joined(transaction);
     const fails = this.#faults();
     const { topic, entries } = this.#parts;
     const { producerName } = this;
-    const entry = entries.single(copy, this.topic, { producerName, sequenceId }, chunk);
+    const entry = entries.single(copy, this.topic, { producerName, sequenceId, transaction }, chunk);
     const { id, stored } = topic.append(entry);
     if (stored !== undefined) await stored;
     if (fails === 'after') throw lostOnPurpose('publishing');
@@ -92,17 +100,37 @@ export class ProducerHandle {
    * The same for a producer batch, whose messages have consecutive sequence ids from this one on.
    * @throws also TransportError PUBLISH_REFUSED for no batch.
    */
-  async publishBatch(messages: readonly EncodedMessage[], sequenceId: number): Promise<readonly MessageId[]> {
+  async publishBatch(
+    messages: readonly EncodedMessage[],
+    sequenceId: number,
+    transaction?: string,
+  ): Promise<readonly MessageId[]> {
     this.#checkAttached();
     checkSequenceId(sequenceId);
+    const copies = this.#parts.entries.batch(messages);
+    if (transaction !== undefined && !this.hasJoined(transaction)) await this.#joined(transaction);
     const fails = this.#faults();
     const { topic, entries } = this.#parts;
     const { producerName } = this;
-    const entry = entries.batched(entries.batch(messages), this.topic, { producerName, sequenceId });
+    const entry = entries.batched(copies, this.topic, { producerName, sequenceId, transaction });
     const { id, stored } = topic.append(entry);
     if (stored !== undefined) await stored;
     if (fails === 'after') throw lostOnPurpose('publishing');
     return messages.map((_, batchIndex) => ({ ...id, batchIndex }));
+  }
+
+  /** Whether what is published in the transaction goes straight to the topic. */
+  hasJoined(transaction: string): boolean {
+    return this.#parts.topic.transactions.hasJoined(transaction);
+  }
+
+  /**
+   * Makes the topic a part of the transaction: what is published in it afterwards keeps its place among all that is published.
+   * @throws TransportError TRANSACTION_ENDED; NOT_SUPPORTED on a topic that is not persistent; NOT_ALLOWED where the broker has
+   *   no transactions; BROKER_ERROR, retriable.
+   */
+  join(transaction: string): Promise<void> {
+    return this.#parts.topic.transactions.join(transaction);
   }
 
   /** Its name is free again. Calling it twice is allowed. */
@@ -117,6 +145,11 @@ export class ProducerHandle {
     checkChunk(chunk, payload?.length ?? 0);
     const { name, isVolatile } = this.#parts.topic;
     if (isVolatile) throw notSupported(`"${name}" is not persistent: chunks get lost one by one`);
+  }
+
+  async #joined(transaction: string): Promise<void> {
+    await this.join(transaction);
+    this.#checkAttached();
   }
 
   #checkAttached(): void {

@@ -125,7 +125,7 @@ export class SingleActiveDispatcher implements Dispatcher {
     const { cursor, log } = this.#context;
     for (;;) {
       const position = cursor.nextUnacked(this.#readPosition);
-      if (position >= log.end) return undefined;
+      if (position >= log.readEnd) return undefined;
       this.#readPosition = position + 1;
       if (log.entryAt(position) === undefined) this.#context.skip(position);
       else if (this.#context.withholds(position)) this.#withheld.add(position);

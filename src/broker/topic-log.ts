@@ -13,7 +13,7 @@ export interface Ledger {
   readonly id: number;
   /** Position of entry 0. */
   readonly first: number;
-  /** Undefined where the store refused the entry. */
+  /** Undefined where the store refused the entry, or its transaction was aborted. */
   readonly entries: (Entry | undefined)[];
   bytes: number;
   /** When its first entry was published, epoch milliseconds; Infinity before there is one. */
@@ -28,6 +28,8 @@ export class TopicLog {
   #lastRead: Ledger | undefined;
   #end = 0;
   #confirmedEnd = 0;
+  /** The first entry of an open transaction; Infinity for none. */
+  #hiddenFrom = Infinity;
   /** Nothing more is added to the last ledger. */
   #sealed = false;
 
@@ -41,13 +43,40 @@ export class TopicLog {
     return this.#ledgers[0]?.first ?? 0;
   }
 
-  /** The position after the last one whose append completed: what subscriptions may read. */
+  /** The position after the last one whose append completed. */
   get end(): number {
     return this.#confirmedEnd;
   }
 
+  /** The position after the last one that may be sent: neither entries of open transactions nor what is behind them (T-07). */
+  get readEnd(): number {
+    return Math.min(this.#confirmedEnd, this.#hiddenFrom);
+  }
+
+  /** The position after the last one that was given to an entry. */
+  get appendEnd(): number {
+    return this.#end;
+  }
+
+  /** -1 when there is none. */
+  get firstLedgerId(): number {
+    return this.#ledgers[0]?.id ?? -1;
+  }
+
   get ledgerCount(): number {
     return this.#ledgers.length;
+  }
+
+  /** What an earlier broker kept, before anything else comes. Nothing is added to these ledgers. */
+  restore(ledgers: readonly Pick<Ledger, 'id' | 'entries'>[]): void {
+    for (const { id, entries } of ledgers) {
+      const bytes = entries.reduce((sum, entry) => sum + (entry?.bytes ?? 0), 0);
+      const startMs = entries.find((entry) => entry !== undefined)?.publishTimeMs ?? Infinity;
+      this.#ledgers.push({ id, first: this.#end, entries, bytes, startMs });
+      this.#end += entries.length;
+    }
+    this.#confirmedEnd = this.#end;
+    this.#sealed = true;
   }
 
   append(entry: Entry): number {
@@ -66,11 +95,19 @@ export class TopicLog {
 
   /** The append of `position` completed, or failed: then the entry is left out and the position stays empty. */
   confirm(position: number, stored: boolean): void {
-    if (!stored) {
-      const ledger = this.ledgerOf(position);
-      if (ledger !== undefined) ledger.entries[position - ledger.first] = undefined;
-    }
+    if (!stored) this.remove(position);
     this.#confirmedEnd = Math.max(this.#confirmedEnd, position + 1);
+  }
+
+  /** Nothing at or behind this position may be sent. @param position Infinity: all may */
+  hideFrom(position: number): void {
+    this.#hiddenFrom = position;
+  }
+
+  /** The entry is none any more: its transaction was aborted. Its position stays empty. */
+  remove(position: number): void {
+    const ledger = this.ledgerOf(position);
+    if (ledger !== undefined) ledger.entries[position - ledger.first] = undefined;
   }
 
   entryAt(position: number): Entry | undefined {
@@ -93,6 +130,18 @@ export class TopicLog {
     const ledger = this.#ledgerWithId(ledgerId);
     if (ledger === undefined || entryId < 0 || entryId >= ledger.entries.length) return undefined;
     return ledger.first + entryId;
+  }
+
+  /** Of the entry before `position`; entry -1 stands before the first one of its ledger, and -1:-1 before all. */
+  placeBefore(position: number): { readonly ledgerId: number; readonly entryId: number } {
+    const ledger = this.ledgerOf(position - 1);
+    if (ledger === undefined) return { ledgerId: this.firstLedgerId, entryId: -1 };
+    return { ledgerId: ledger.id, entryId: position - 1 - ledger.first };
+  }
+
+  /** The last position up to such a place, whether its entry is still kept or not. */
+  lastPositionUpTo(ledgerId: number, entryId: number): number {
+    return this.positionOf(ledgerId, entryId) ?? this.nearestPositionOf(ledgerId, entryId) - 1;
   }
 
   /** Where a seek to an id lands: an id before the first entry or after the last one means those ends (S-28). */

@@ -1,11 +1,13 @@
 // Which topics there are: their names, the partitioned ones and how many partitions those have, and who is told when
 // topics come and go.
 import type { EncodedMessage } from '../core/message.js';
+import type { BrokerChange, StoredBroker } from '../ports/broker-store.js';
 import { fullTopicName, partitionName, partitionOf, withoutPartition } from '../core/topic-name.js';
 import { checkWatcher } from './broker-requests.js';
 import { notSupported, stillInUse, topicNotFound } from './broker-errors.js';
 import type { BrokerTopic } from './broker-topic.js';
 import { partitionFor } from './routing.js';
+import { formatSegmentTopicName, isSegmentTopic, parseSegmentTopicName } from './transactions/segment-topic-name.js';
 
 interface PartitionedTopic {
   partitions: number;
@@ -20,6 +22,8 @@ export interface TopicRegistryParts {
   readonly make: (name: string) => BrokerTopic;
   /** Runs it in the broker's next turn. */
   readonly later: (report: () => void) => void;
+  /** For the store. */
+  readonly changed: (change: BrokerChange) => void;
 }
 
 export class TopicRegistry {
@@ -39,9 +43,24 @@ export class TopicRegistry {
     this.#parts = parts;
   }
 
+  /** What an earlier broker kept. Comes first. */
+  restore({ partitions, topics }: StoredBroker): void {
+    for (const [full, count] of partitions) this.#partitioned.set(full, { partitions: count, turn: 0 });
+    for (const stored of topics) {
+      const topic = this.#parts.make(stored.name);
+      topic.restore(stored);
+      this.#topics.set(stored.name, topic);
+    }
+    // Those that keep nothing.
+    for (const full of partitions.keys()) for (const name of this.parts(full)) this.open(name);
+  }
+
   /** @throws PulseworkError TOPIC_NAME_INVALID. */
   fullName(name: string): string {
-    return this.#fullNames.get(name) ?? fullTopicName(name);
+    const known = this.#fullNames.get(name);
+    if (known !== undefined) return known;
+    // A segment has one name, however its hashes were written (T-48).
+    return isSegmentTopic(name) ? formatSegmentTopicName(parseSegmentTopicName(name)) : fullTopicName(name);
   }
 
   /** Full names, partitions one by one. */
@@ -70,11 +89,13 @@ export class TopicRegistry {
 
   /** @throws TransportError NOT_SUPPORTED when the topic exists. */
   createPartitioned(full: string, partitions: number): void {
+    if (isSegmentTopic(full)) throw notSupported(`"${full}" is a segment, it cannot have partitions`);
     if (partitionOf(full) >= 0) throw notSupported(`"${full}" names a partition, it cannot have partitions itself`);
     if (this.#partitioned.has(full)) throw notSupported(`topic "${full}" exists already`);
     if (this.#topics.has(full))
       throw notSupported(`topic "${full}" exists already, without partitions; make it before anybody connects to it`);
     this.#partitioned.set(full, { partitions, turn: 0 });
+    this.#parts.changed({ kind: 'partitions', topic: full, partitions });
     for (const name of this.parts(full)) this.open(name);
   }
 
@@ -88,6 +109,7 @@ export class TopicRegistry {
       throw notSupported(`topic "${full}" has ${before} partitions and cannot have less: ${partitions}`);
     }
     known.partitions = partitions;
+    this.#parts.changed({ kind: 'partitions', topic: full, partitions });
     const subscriptions = [...this.open(partitionName(full, 0)).subscriptions.keys()];
     for (const name of this.parts(full).slice(before)) {
       const partition = this.open(name);
@@ -103,6 +125,7 @@ export class TopicRegistry {
     if (parent !== undefined && partitionOf(full) >= parent.partitions) throw topicNotFound(full);
     const made = this.#parts.make(full);
     this.#topics.set(full, made);
+    if (!made.isVolatile) this.#parts.changed({ kind: 'topic-created', topic: full });
     this.#tell(full);
     return made;
   }
@@ -132,8 +155,11 @@ export class TopicRegistry {
     }
     // Gone before anyone is told, so that who comes again makes it anew.
     this.#fullNames.clear();
-    this.#partitioned.delete(full);
-    for (const { name } of topics) this.#topics.delete(name);
+    if (this.#partitioned.delete(full)) this.#parts.changed({ kind: 'partitions', topic: full, partitions: 0 });
+    for (const { name, isVolatile } of topics) {
+      this.#topics.delete(name);
+      if (!isVolatile) this.#parts.changed({ kind: 'topic-deleted', topic: name });
+    }
     for (const topic of topics) {
       topic.disconnectAll();
       this.#tell(topic.name);

@@ -7,6 +7,7 @@ import type { BrokerConsumer } from './broker-consumer.js';
 import { noTransactions } from './broker-errors.js';
 import type { ResolvedBrokerOptions } from './broker-options.js';
 import type { BrokerStore, Stored } from './broker-store.js';
+import { isDurable } from './broker-store.js';
 import { Cursor } from './cursor.js';
 import type { DispatchContext, Dispatcher, DispatcherStats } from './dispatcher.js';
 import type { KeySharedSettings } from './key-selector.js';
@@ -16,9 +17,9 @@ import { SharedDispatcher } from './shared-dispatcher.js';
 import { SingleActiveDispatcher } from './single-active-dispatcher.js';
 import type { TopicLog } from './topic-log.js';
 import type { PendingAckStoreProvider } from './transactions/pending-ack-store.js';
-import type { PendingAcks } from './transactions/pending-acks.js';
 import { SubscriptionAcks } from './transactions/subscription-acks.js';
 import type { SubscriptionSteps } from './transactions/subscription-acks.js';
+import type { TransactionBuffers } from './transactions/topic-transactions.js';
 import type { Turn } from './turn.js';
 
 /** Pulsar's names of the types, as its messages have them. */
@@ -41,6 +42,8 @@ export interface TopicFacts {
   readonly isVolatile: boolean;
   /** Where acknowledgements in transactions are kept; undefined: there are none. */
   readonly pendingAcks: PendingAckStoreProvider | undefined;
+  /** What keeps messages of transactions from readers; undefined: there are none. */
+  readonly transactionBuffers?: TransactionBuffers | undefined;
   /** A mark-delete position moved past a ledger: it may be trimmed. */
   readonly passed: () => void;
 }
@@ -56,8 +59,8 @@ export class TopicSubscription {
   readonly cursor: Cursor;
   readonly #topic: TopicFacts;
   #dispatcher: Dispatcher | undefined;
-  /** What is acknowledged in transactions that are open. */
-  readonly #inTransactions: SubscriptionAcks | undefined;
+  /** What is acknowledged in transactions that are open; undefined for as long as there was nothing. */
+  #inTransactions: SubscriptionAcks | undefined;
   /** Of a topic that keeps nothing: runs behind the dispatcher, in each turn of the broker in which that runs. */
   readonly #dropper = { dispatch: () => this.#dropAll() };
   /** Its topic takes no more messages. */
@@ -67,8 +70,7 @@ export class TopicSubscription {
     this.name = name;
     this.#topic = topic;
     this.cursor = new Cursor(markDelete);
-    if (topic.pendingAcks !== undefined && !topic.isVolatile)
-      this.#inTransactions = new SubscriptionAcks(topic, this.#transactionSteps(), topic.pendingAcks);
+    if (topic.pendingAcks?.mayHold?.({ topic: topic.name, subscription: name }) !== false) this.#openAcks();
   }
 
   get type(): SubscriptionType | undefined {
@@ -115,7 +117,8 @@ export class TopicSubscription {
    */
   unload(): void {
     this.#disconnectAll();
-    this.cursor.forgetParts();
+    // Where a receipt says that it is kept, it is.
+    if (!isDurable(this.#topic.store)) this.cursor.forgetParts();
     this.#inTransactions?.reopen();
   }
 
@@ -136,6 +139,12 @@ export class TopicSubscription {
     void this.#acknowledgeEntriesUpTo(position);
   }
 
+  /** There are no entries here, and never will be. */
+  skip(positions: readonly number[]): void {
+    for (const position of positions) this.cursor.acknowledge(position);
+    this.#trim();
+  }
+
   /** New entries came, or permits. */
   wake(): void {
     if (this.consumers.length > 0 && this.#dispatcher !== undefined) this.#schedule(this.#dispatcher);
@@ -152,8 +161,8 @@ export class TopicSubscription {
   }
 
   /**
-   * Acknowledging again is a silent no-op (A-15). An index of an entry that is no batch means the entry.
-   * @param consumer undefined: a commit does. It is recorded again as well: that it was recorded before may have failed.
+   * Acknowledging again is a silent no-op (A-15), but recorded again: that it was recorded before may have failed. An index of an
+   * entry that is no batch means the entry. @param consumer undefined: a commit does.
    */
   acknowledge(consumer: BrokerConsumer | undefined, place: MessagePlace): Stored {
     const { position } = place;
@@ -162,8 +171,7 @@ export class TopicSubscription {
     const effect = single
       ? this.cursor.acknowledgeIndex(position, place.batchIndex, batchSize)
       : this.cursor.acknowledge(position);
-    if (effect === 'again')
-      return consumer === undefined ? this.#record(position, single ? place.batchIndex : -1, false) : undefined;
+    if (effect === 'again') return this.#record(position, single ? place.batchIndex : -1, false);
     this.#inTransactions?.acknowledged(position, effect === 'partial' ? place.batchIndex : -1);
     if (effect === 'partial') this.#dispatcher?.acknowledgedOne(consumer, position);
     else this.#dispatcher?.acknowledged(consumer, position);
@@ -176,9 +184,8 @@ export class TopicSubscription {
   acknowledgeUpTo(consumer: BrokerConsumer | undefined, place: MessagePlace): Stored {
     const { position, batchIndex } = place;
     const batchSize = this.#topic.log.entryAt(position)?.batchSize ?? 0;
-    const isCommit = consumer === undefined;
-    if (batchIndex < 0 || batchIndex >= batchSize - 1) return this.#acknowledgeEntriesUpTo(position, isCommit);
-    const before = this.#acknowledgeEntriesUpTo(position - 1, isCommit);
+    if (batchIndex < 0 || batchIndex >= batchSize - 1) return this.#acknowledgeEntriesUpTo(position);
+    const before = this.#acknowledgeEntriesUpTo(position - 1);
     const inside: Stored[] = [before];
     for (let index = 0; index <= batchIndex; index++) {
       inside.push(this.acknowledge(consumer, { position, batchIndex: index }));
@@ -199,9 +206,9 @@ export class TopicSubscription {
     await this.#transactional().acknowledgeUpTo(transaction, place);
   }
 
-  /** For whoever coordinates. @throws TransportError NOT_ALLOWED where there are no transactions. */
-  get pendingAcks(): PendingAcks {
-    return this.#transactional().pending;
+  /** Waits for what is being acknowledged in transactions; what is open stays open. */
+  async closeTransactions(): Promise<void> {
+    await this.#inTransactions?.close();
   }
 
   /** From time to time a reason to look for transactions that have ended, if nobody told. */
@@ -214,10 +221,15 @@ export class TopicSubscription {
     const { log } = this.#topic;
     const disconnected = this.#dispatcher?.removeForSeek() ?? [];
     this.cursor.reset(Math.min(Math.max(position, log.first), log.end) - 1);
+    const place = { topic: this.#topic.name, ...log.placeBefore(this.cursor.markDelete + 1) };
+    this.#topic.store.changed?.({ kind: 'cursor', subscription: this.name, ...place });
     const batchSize = log.entryAt(position)?.batchSize ?? 0;
     // The messages of the batch before it count as acknowledged.
     if (batchIndex < batchSize) {
-      for (let index = 0; index < batchIndex; index++) this.cursor.acknowledgeIndex(position, index, batchSize);
+      for (let index = 0; index < batchIndex; index++) {
+        this.cursor.acknowledgeIndex(position, index, batchSize);
+        void this.#record(position, index, false);
+      }
     }
     this.#dispatcher?.reset();
     this.#tellDisconnected(disconnected);
@@ -231,9 +243,9 @@ export class TopicSubscription {
     }
   }
 
-  #acknowledgeEntriesUpTo(position: number, isCommit = false): Stored {
+  #acknowledgeEntriesUpTo(position: number): Stored {
     const from = this.cursor.markDelete + 1;
-    if (!this.cursor.acknowledgeUpTo(position)) return isCommit ? this.#record(position, -1, true) : undefined;
+    if (!this.cursor.acknowledgeUpTo(position)) return this.#record(position, -1, true);
     this.#inTransactions?.acknowledgedRange(from, this.cursor.markDelete);
     this.#dispatcher?.acknowledgedUpTo(from, position);
     const stored = this.#record(position, -1, true);
@@ -248,10 +260,17 @@ export class TopicSubscription {
   }
 
   #transactional(): SubscriptionAcks {
-    const acks = this.#inTransactions;
+    const acks = this.#inTransactions ?? this.#openAcks();
     if (acks === undefined) throw noTransactions();
     acks.used();
     return acks;
+  }
+
+  #openAcks(): SubscriptionAcks | undefined {
+    const { pendingAcks, isVolatile } = this.#topic;
+    if (pendingAcks === undefined || isVolatile) return undefined;
+    this.#inTransactions = new SubscriptionAcks(this.#topic, this.#transactionSteps(), pendingAcks);
+    return this.#inTransactions;
   }
 
   #transactionSteps(): SubscriptionSteps {
@@ -312,7 +331,7 @@ export class TopicSubscription {
       honoursDelays: !isVolatile,
       schedule: () => this.#schedule(dispatcher),
       later: (report: () => void) => turn.later(report),
-      skip: (position: number) => void this.cursor.acknowledge(position),
+      skip: (position: number) => this.skip([position]),
       withholds: (position: number) => this.#inTransactions?.withholds(position) === true,
       unackedOf: (position: number) => (this.#inTransactions ?? this.cursor).unackedOf(position),
     };

@@ -50,9 +50,13 @@ export const ERROR_CODES = {
   STORE_FORMAT_UNKNOWN: 'What the store holds was not written by a version that this one can read.',
   STORE_FULL: 'The store has no room: the disk, a quota or the limit that was set.',
   STORE_NOT_WRITABLE: 'The place of the store does not exist or may not be written.',
+  STORE_UNREACHABLE:
+    'The database of a store could not be reached, or the connection to it was lost before an answer came.',
   STORE_VERSION_CONFLICT:
     'A record of a store has another version than the one that was expected; nothing has changed.',
   STORE_FAILED: 'A call to a store failed or gave no answer; what it was for was not done.',
+  EFFECTS_OUTCOME_REFUSED: 'A handler with `effects` returned a success that carries messages, which no transaction holds.',
+  OUTBOX_LEAD_LOST: 'Another process relays the outbox now, or the connection that made this one the leader is gone.',
   IDEMPOTENCY_KEY_INVALID: 'The `key` function of `idempotent` threw or gave something that is no key.',
   IDEMPOTENCY_LEASE_LOST: 'A run outlived its claim and somebody else took the key; its outcome was not recorded.',
   WORKFLOW_FAILED: 'A workflow ended as failed, or says so of itself.',
@@ -104,10 +108,12 @@ export class TransportError extends PulseworkError {
 /** Of what the caller gives, whatever the broker thinks of it. */
 const REFUSALS: readonly ErrorCode[] = ['PUBLISH_REFUSED', 'CONFIGURATION_INVALID'];
 
+/** Of what can be had anew: a call that failed with one of them may be made again on another one. */
+const ENDS: readonly ErrorCode[] = ['ALREADY_CLOSED', 'TRANSACTION_ENDED', 'TRANSACTION_ABORTED'];
+
 /** Whether repeating the call that failed with `error` is pointless: what it was given, or a transport, says so. */
 export function isRefusedForGood(error: unknown): boolean {
-  // What was closed under us can be opened again.
-  if (error instanceof TransportError) return !error.retriable && error.code !== 'ALREADY_CLOSED';
+  if (error instanceof TransportError) return !error.retriable && !ENDS.includes(error.code);
   return error instanceof PulseworkError && REFUSALS.includes(error.code);
 }
 

@@ -15,6 +15,7 @@ import type { RedeliveryPolicyOptions } from './redelivery-policy.js';
 import type { DeadLetterChoice } from './settlement.js';
 import type { InitialPosition, OrderedNegativeAckMode, Ordering, SubscriptionType } from './subscription-spec.js';
 import type { Topic } from './topic.js';
+import type { TransactionalOptions } from './transactional-options.js';
 
 /**
  * A topic, several topics, a topic name, or all topics of one namespace that a pattern means, those that come later too:
@@ -40,7 +41,7 @@ export type PayloadOf<S, ByCodec = unknown> = S extends {
     ? PayloadOf<T>
     : ByCodec;
 
-/** What `idempotent()` makes; the runtime knows it by its class. */
+/** What `idempotent()` and `effects()` make; the runtime knows them by their classes. */
 export interface IdempotencyGuard {
   around(...args: never[]): Promise<Outcome>;
 }
@@ -101,6 +102,18 @@ export interface HandlerOptions {
   readonly outage?: readonly OutageRule[] | undefined;
   /** Made by `idempotent()`: a message whose key was worked on already gets the outcome of that work. @default none */
   readonly idempotent?: IdempotencyGuard | undefined;
+  /**
+   * Made by `effects()`: the handler writes in a transaction of a database, which is committed together with the record that
+   * the message was done; messages that follow go into an outbox in it. Not with `batch`, `idempotent` or `transactional`.
+   * @default none
+   */
+  readonly effects?: IdempotencyGuard | undefined;
+  /**
+   * What `success(...)` carries is published and the message acknowledged in one transaction: all of it counts, or nothing
+   * and the message comes again. It begins once the handler has returned; other outcomes, and a success without messages,
+   * need none. Refused at start where the transport or its broker has no transactions. @default false
+   */
+  readonly transactional?: boolean | TransactionalOptions | undefined;
   /** Where this handler may send; sending elsewhere is a failed run. @default anywhere */
   readonly publishes?: readonly Topic<never>[] | undefined;
   /**
@@ -176,6 +189,8 @@ export const HANDLER_OPTION_NAMES = [
   'onError',
   'outage',
   'idempotent',
+  'effects',
+  'transactional',
   'publishes',
   'deadLetter',
   'onDeadLetter',

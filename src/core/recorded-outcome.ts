@@ -106,6 +106,7 @@ function unknownFormat(what: string): PulseworkError {
   return new PulseworkError('STORE_FORMAT_UNKNOWN', `a recorded outcome of ${what} is not known to this version`);
 }
 
+/** As plain data. */
 export function recordedMessage({ topic: { name }, message }: PreparedMessage): RecordedMessage {
   const { payload, key, orderingKey, properties, eventTimeMs, deliverAtMs } = message;
   return {
@@ -120,6 +121,7 @@ export function recordedMessage({ topic: { name }, message }: PreparedMessage): 
   };
 }
 
+/** As it was. */
 export function preparedMessage(recorded: RecordedMessage): PreparedMessage {
   const { payload, key, orderingKey, properties, eventTimeMs, deliverAtMs } = recorded;
   return new PreparedMessage(recorded.topic, {

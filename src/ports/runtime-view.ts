@@ -72,12 +72,35 @@ export interface SubscriptionHealth {
   readonly backlog: number | undefined;
 }
 
+/** Of a runtime with the option `outbox`. */
+export interface OutboxHealth {
+  /** The store's name. */
+  readonly store: string;
+  /** `standby`: another process relays it. `failing`: the store cannot be used now. */
+  readonly role: 'leading' | 'standby' | 'failing';
+  /** Why it is `failing`, or why publishing fails at present. */
+  readonly reason: string | undefined;
+  /** Messages published by this process since its start. */
+  readonly relayed: number;
+  /** Messages in this process that are not published yet. */
+  readonly claimed: number;
+  /** Messages that wait for a person; 0 where this process does not lead. */
+  readonly refused: number;
+  /**
+   * Milliseconds since the oldest message was added that is neither published nor refused, at most a second ago; undefined
+   * when there is none, or where this process does not lead.
+   */
+  readonly oldestMs: number | undefined;
+}
+
 export interface RuntimeView {
   readonly clock: Clock;
   readonly logger: Logger;
   /** The transport's name. */
   readonly transport: string;
   health(): readonly SubscriptionHealth[];
+  /** Undefined without the option `outbox`. */
+  outboxHealth?(): OutboxHealth | undefined;
 }
 
 /** What a plugin gets at start. */

@@ -59,13 +59,21 @@ export interface RunObserver {
   within<T>(run: () => T): T;
   /** The acknowledgement leaves for the broker. */
   startAcknowledge?(): CallObserver | undefined;
+  /** A call to the coordinator of the transaction that the settlement is made in leaves for the broker. */
+  startTransaction?(call: TransactionCall): CallObserver | undefined;
   /** The delivery is settled, or put aside to wait. */
   settled(report: SettlementReport): void;
   /** A call of the settlement failed; it is made again later. @param report as it would be settled */
   settlementFailed(call: string, error: Error, report: SettlementReport): void;
-  /** It ended without an outcome: a drain cut it short, it may not start after all, or its subscription is closed. */
+  /**
+   * It ended without a settlement: a drain cut it short, it may not start after all, its subscription is closed, or its
+   * transaction was not committed, or not known to be, and the delivery comes again.
+   */
   dropped(): void;
 }
+
+/** What is asked of a transaction's coordinator. */
+export type TransactionCall = 'begin' | 'commit' | 'abort';
 
 export interface BatchStart {
   readonly handler: string;

@@ -56,6 +56,12 @@ export interface PublisherRequest {
    * cannot name one opens and closes a consumer. @default none
    */
   readonly initialSubscription?: string | undefined;
+  /**
+   * Unique on the topic among producers that are connected: another one of that name is refused with PRODUCER_BUSY
+   * (S-45). A broker that deduplicates drops what comes from this name with a sequence id at or below the last one it
+   * has of it (S-44), also after it was closed and opened anew. @default the broker makes one
+   */
+  readonly producerName?: string | undefined;
 }
 
 /** One subscription on a broker. */

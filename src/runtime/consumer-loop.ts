@@ -14,6 +14,7 @@ import type { DeliveryRunner } from './delivery-runner.js';
 import { withUncounted } from './failure-histories.js';
 import type { HandlerPlan } from './handler-plan.js';
 import { HoldingLimits } from './holding-limits.js';
+import type { KeptState } from './kept-deliveries.js';
 import { KeptDeliveries } from './kept-deliveries.js';
 import { Lanes } from './lanes.js';
 import { MessageIntake } from './message-intake.js';
@@ -29,6 +30,8 @@ import { TopicConnections } from './topic-connections.js';
 
 /** In a drain, a wait that ends sooner is not worth a message: it starts again when the subscription is open again. */
 const PUT_OFF_MS = 10_000;
+/** How long the copy of what was in a transaction is awaited, once the broker must have ended that by itself. */
+const RETURN_MS = 30_000;
 
 export interface ConsumerLoopOptions {
   readonly plan: HandlerPlan;
@@ -59,7 +62,8 @@ export class ConsumerLoop {
   /** Settlements being made again, outside any slot. */
   #resuming = 0;
   readonly #intake: MessageIntake;
-  readonly #connections = new TopicConnections();
+  /** Where its topics are connected. */
+  readonly connections = new TopicConnections();
   readonly #placeless: PlacelessMessages;
   /** Only where order per key is asked for. */
   readonly #mixedEntries: MixedEntries | undefined;
@@ -113,26 +117,6 @@ export class ConsumerLoop {
     return this.#kept.givenUp.length;
   }
 
-  /** Full names of the topics that are connected now. */
-  get topics(): readonly string[] {
-    return this.#connections.attached;
-  }
-
-  /** Topics from which nothing is taken, because their broker cannot keep order and must. */
-  get suspendedTopics(): readonly string[] {
-    return this.#connections.suspended;
-  }
-
-  /** Whether the connection that a message came over is still there. */
-  isConnected(message: ReceivedMessage): boolean {
-    return this.#connections.has(message);
-  }
-
-  /** Whether that connection is to a broker that keeps the order of a key that failed. */
-  brokerKeepsOrder(message: ReceivedMessage): boolean {
-    return this.#connections.keepsOrder(message);
-  }
-
   /** Takes out what waits behind `record` on its key and topic: it goes back, and nothing more is done for it here. */
   takeBehind(record: DeliveryRecord): readonly DeliveryRecord[] {
     const behind = this.#lanes.takeBehind(record);
@@ -149,14 +133,14 @@ export class ConsumerLoop {
   mayJoinBatch(record: DeliveryRecord): boolean {
     const { pauses, outage } = this.#options;
     const waitsForProbe = outage.open && !outage.isProbe(record);
-    return !pauses.stopsRuns && !waitsForProbe && this.isConnected(record.message);
+    return !pauses.stopsRuns && !waitsForProbe && this.connections.has(record.message);
   }
 
   start(): void {
     this.#options.subscription.onState(({ topic, connection, state, orderedNegativeAck }) => {
       // To a standby nothing is delivered: what it holds is sent to the consumer that is active now.
       if (state === 'lost' || state === 'standby') this.#connectionLost(topic);
-      else this.#connections.set({ topic, connection, state, orderedNegativeAck });
+      else this.connections.set({ topic, connection, state, orderedNegativeAck });
     });
     this.pump();
   }
@@ -231,7 +215,7 @@ export class ConsumerLoop {
   async #putOff(record: DeliveryRecord): Promise<void> {
     const { settler, registry, plan, clock } = this.#options;
     const waitsMs = record.dueMs - clock.now();
-    if (plan.retry === undefined || waitsMs <= PUT_OFF_MS || waitsMs === Infinity) {
+    if (record.state === 'returning' || plan.retry === undefined || waitsMs <= PUT_OFF_MS || waitsMs === Infinity) {
       registry.giveBack(record);
       return;
     }
@@ -254,13 +238,14 @@ export class ConsumerLoop {
   #arrived(message: ReceivedMessage): void {
     const { registry, settler, orderedNegativeAcks } = this.#options;
     if (this.#draining) return; // it came too late to be taken: it goes back when the subscription closes
-    if (this.#connections.isOutdated(message)) return;
+    if (this.connections.isOutdated(message)) return;
     this.#mixedEntries?.arrived(message);
     const arrival = registry.admit(this.#placeless.placed(message));
     if (arrival instanceof DeliveryRecord) {
       if (orderedNegativeAcks.sendsBack(message)) registry.giveBack(arrival);
       else if (!this.#isTooEarly(arrival)) this.#enter(arrival);
     } else if (arrival.copyOf === 'acknowledged') settler.acknowledgeAgain(message.id);
+    else if (arrival.copyOf === 'alive' && arrival.record.state === 'returning') this.#returned(arrival.record);
   }
 
   /**
@@ -330,6 +315,9 @@ export class ConsumerLoop {
         this.#keep(record, 'kept');
         if (disposition.outage === undefined) return;
         return this.#options.outage.found(disposition.outage, record);
+      case 'returns':
+        record.dueMs = this.#options.clock.now() + (this.#options.plan.transactional?.timeoutMs ?? 0) + RETURN_MS;
+        return this.#keep(record, 'returning');
       case 'again':
         record.dueMs = this.#options.clock.now() + disposition.delayMs;
         return this.#keep(record, 'unsettled');
@@ -342,18 +330,31 @@ export class ConsumerLoop {
   }
 
   /** Until its `dueMs`; in a drain what is to run again goes back instead. */
-  #keep(record: DeliveryRecord, state: 'kept' | 'unsettled'): void {
-    if (this.#over || (this.#draining && state === 'kept')) return this.#giveBack(record);
-    if (!this.isConnected(record.message)) return this.#sleep(record);
+  #keep(record: DeliveryRecord, state: KeptState): void {
+    record.state = state;
+    if (this.#over || (this.#draining && state !== 'unsettled')) return this.#giveBack(record);
+    if (!record.outlivesConnection && !this.connections.has(record.message)) return this.#sleep(record);
     this.#kept.add(record, state);
     this.#options.registry.resting(record);
   }
 
   #due(record: DeliveryRecord): void {
     if (record.state === 'unsettled') return void this.#resolve(record, () => this.#options.runner.resume(record));
+    if (record.state === 'returning') this.#options.registry.hold(record, this.#options.clock.now());
+    if (record.state === 'gone') this.#leaveLane(record);
+    else this.#startAgain(record);
+    this.pump();
+  }
+
+  /** The copy is here that was awaited. */
+  #returned(record: DeliveryRecord): void {
+    this.#kept.take((other) => other === record);
+    this.#startAgain(record);
+  }
+
+  #startAgain(record: DeliveryRecord): void {
     record.state = 'waiting';
     this.#ready.add(record);
-    this.pump();
   }
 
   /** What is done about a record outside any slot. */
@@ -370,7 +371,7 @@ export class ConsumerLoop {
    * and what is kept sleeps until its copy comes.
    */
   #connectionLost(topic: string): void {
-    if (!this.#connections.lose(topic)) return;
+    if (!this.connections.lose(topic)) return;
     const { registry, outage, orderedNegativeAcks } = this.#options;
     orderedNegativeAcks.connectionLost(topic);
     const isOfTopic = ({ message }: DeliveryRecord): boolean => message.id.topic === topic;
@@ -380,7 +381,8 @@ export class ConsumerLoop {
       this.#leaveLane(record);
       outage.end(record);
     }
-    for (const record of this.#kept.take(isOfTopic)) this.#sleep(record);
+    const sleeps = (record: DeliveryRecord): boolean => isOfTopic(record) && !record.outlivesConnection;
+    for (const record of this.#kept.take(sleeps)) this.#sleep(record);
     registry.connectionLost(topic);
     this.pump();
   }

@@ -1,5 +1,6 @@
 // What the death of the process does to a message, by the moment it comes: the order of the Settler's calls, told from
 // the other side. Of persistent topics nothing is ever lost; what differs is what runs again, how soon, and which attempt it is.
+import { durationText } from '../core/duration-text.js';
 import { redeliversSingly } from '../core/subscription-spec.js';
 import type { CrashConsequence, ExplanationFacts, WaitExplanation } from './explanation.js';
 import type { HandlerPlan } from './handler-plan.js';
@@ -52,7 +53,15 @@ function duringRun(recordsAttempts: boolean): string {
     : 'it runs again, and the run that died is not counted: a message that kills its process does so again and again';
 }
 
-function followUps({ publishes }: HandlerPlan): CrashConsequence {
+function followUps({ publishes, transactional }: HandlerPlan): CrashConsequence {
+  if (transactional !== undefined) {
+    const stage = 'in the middle of its transaction';
+    const limit = durationText(transactional.timeoutMs);
+    return {
+      stage,
+      consequence: `all of it counts or nothing; where nothing, it runs again once the broker has ended the transaction, after ${limit}`,
+    };
+  }
   const stage = 'after a follow-up was published, before the acknowledgement';
   if (publishes?.size === 0) return { stage, consequence: 'cannot be: it declares that it publishes nothing' };
   return {

@@ -14,9 +14,10 @@ import type { PendingSettlement } from './pending-settlement.js';
 
 /**
  * `waiting`: arrived, not started. `running`: its handler runs or its settlement is being made. `kept`: to be run again
- * in place when due. `unsettled`: its settlement failed and is made again when due. `gone`: settled or given back.
+ * in place when due. `unsettled`: its settlement failed and is made again when due. `returning`: acknowledged in a transaction
+ * that may not have been committed; its copy is awaited. `gone`: settled or given back.
  */
-export type RecordState = 'waiting' | 'running' | 'kept' | 'unsettled' | 'gone';
+export type RecordState = 'waiting' | 'running' | 'kept' | 'unsettled' | 'returning' | 'gone';
 
 /** Why a message was given up, while it waits for a person to decide. */
 export interface GivenUp {
@@ -87,6 +88,11 @@ export class DeliveryRecord {
 
   get payloadBytes(): number {
     return this.message.payload?.length ?? 0;
+  }
+
+  /** It was acknowledged in a transaction: until the end of that is known, no other connection brings it. */
+  get outlivesConnection(): boolean {
+    return this.state === 'returning' || this.pending?.transaction !== undefined;
   }
 
   /** What each log line about it says. */

@@ -36,7 +36,7 @@ export interface DeliveryRegistryOptions {
   readonly redeliver: (ids: readonly MessageId[]) => Promise<void>;
   /** Whether the connection that a message came over is still there. @default it always is */
   readonly isConnected?: ((message: ArrivedMessage) => boolean) | undefined;
-  /** False where other processes ask back what has not failed (ack timeout): the broker counts that too. @default true */
+  /** False where other processes may ask back what has not failed (ack timeout, transactions): brokers count that too. @default true */
   readonly brokerCounts?: boolean | undefined;
   /**
    * A message that waited as an id when its connection was lost has come again: whether it may go on waiting so. Else it
@@ -163,6 +163,11 @@ export class DeliveryRegistry {
     this.#lateCopies.expect(id, known === undefined && this.#acknowledged.has(id, this.#clock.now()));
     if (known instanceof BatchEntry) return; // Of a batch the broker's count is not used.
     if (known !== undefined) known.history = withUncounted(known.history);
+  }
+
+  /** The broker is asked for what stays here until its copy has come. Over a connection that is gone it comes anyway. */
+  askFor({ message }: DeliveryRecord): void {
+    if (this.#isConnected(message)) this.#tracker.add(message.id, this.#clock.now());
   }
 
   /** Nothing failed, it is only too early: its id waits, and the redelivery that follows does not count (Y-22). */

@@ -37,7 +37,7 @@ export interface DispatcherOptions {
   readonly currentDelivery: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** What the handler's `idempotent` needs for one delivery. */
+  /** What the handler's `idempotent` or `effects` needs for one delivery. */
   readonly idempotency: (record: DeliveryRecord) => IdempotencyContext;
   /** Whether a delivery that waited for its batch may start now. */
   readonly mayStart: (record: DeliveryRecord) => boolean;
@@ -140,10 +140,10 @@ export class Dispatcher {
     if (run.interruption !== undefined) throw run.interruption;
     run.begin();
     const delivery = new RunDelivery(record, this.#plan, payload, run);
-    const { idempotent } = this.#plan;
-    if (idempotent === undefined) return this.#run(delivery);
+    const guard = this.#plan.idempotent ?? this.#plan.effects;
+    if (guard === undefined) return this.#run(delivery);
     // What the rules make of an error is recorded too.
-    return idempotent.around(delivery, () => this.#workOf(delivery, run), this.#idempotency(record));
+    return guard.around(delivery, () => this.#workOf(delivery, run), this.#idempotency(record));
   }
 
   /** What may be recorded: of a run that was told to end only what it has done. */

@@ -79,7 +79,12 @@ export function explainable(runtime: Runtime, plans: readonly HandlerPlan[], fac
 /** Nothing is known of the broker, so nothing is refused for its sake. */
 const ANY_TRANSPORT: HandlersContext['transport'] = {
   name: 'any',
-  capabilities: new Set<Capability>(['delayed-delivery', 'pattern-subscriptions', 'ordered-negative-ack']),
+  capabilities: new Set<Capability>([
+    'delayed-delivery',
+    'pattern-subscriptions',
+    'ordered-negative-ack',
+    'transactions',
+  ]),
 };
 
 function plansOf(handlers: unknown, options: ExplainOptions): Explained {

@@ -22,7 +22,7 @@ export function explanationText(explained: Explained, crashesAs?: string): strin
   const sections: readonly (readonly [name: string, lines: readonly string[]])[] = [
     ['from', explained.from],
     ['subscription', [`${subscription}, ${type}, ${runsText(explained)} at a time`]],
-    ['to', explained.to === undefined ? ['anywhere'] : explained.to.length === 0 ? ['nowhere'] : explained.to],
+    ['to', toLines(explained)],
     ['order', [explained.orderingPromise]],
     ['errors', errorLines(explained)],
     ['deliveries', [deliveriesLine(explained)]],
@@ -37,6 +37,13 @@ export function explanationText(explained: Explained, crashesAs?: string): strin
     lines.map((line, i) => `  ${(i === 0 ? name : '').padEnd(width)}${line}`),
   );
   return [handler, ...body, ...crashLines(explained, crashesAs)].join('\n');
+}
+
+function toLines({ to, transactionTimeoutMs }: Explained): readonly string[] {
+  const where = to === undefined ? ['anywhere'] : to.length === 0 ? ['nowhere'] : to;
+  if (transactionTimeoutMs === undefined) return where;
+  const limit = durationText(transactionTimeoutMs);
+  return [...where, `in one transaction with the acknowledgement, for ${limit} at most`];
 }
 
 function crashLines({ crashes }: Explained, crashesAs: string | undefined): readonly string[] {

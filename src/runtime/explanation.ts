@@ -44,6 +44,8 @@ export interface HandlerExplanation extends TopologyEntry {
   readonly ordering: Ordering;
   /** What may be expected of the order of messages, in one sentence. */
   readonly orderingPromise: string;
+  /** Milliseconds that a transaction of messages and acknowledgement may take; undefined: there is none. */
+  readonly transactionTimeoutMs: number | undefined;
   /** Names of the error classes that have a rule in `onError`, in order. */
   readonly errorRules: readonly string[];
   /** Errors without such a rule that mean that something is down; every other error is `retry`. */
@@ -115,6 +117,7 @@ export function explainHandler(plan: HandlerPlan, facts: ExplanationFacts): Hand
     batch: plan.batch,
     ordering: plan.ordering,
     orderingPromise: orderingPromise(plan),
+    transactionTimeoutMs: plan.transactional?.timeoutMs,
     errorRules: plan.onError.map(({ errorClass }) => errorClass.name),
     outageRules: plan.outage.map(({ dependency, errors }) => ({ dependency, errors: errors.map(({ name }) => name) })),
     maxDeliveries: plan.policy.maxDeliveries,

@@ -4,9 +4,11 @@ import { PulseworkError, isRefusedForGood, toError } from '../core/errors.js';
 import type { OutgoingMessage } from '../core/message.js';
 import { PreparedMessage } from '../core/recorded-outcome.js';
 import type { Clock } from '../ports/clock.js';
+import type { Transaction } from '../ports/transaction.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan } from './handler-plan.js';
 import { encodeMessage } from './message-encoder.js';
+import type { Provenance } from './message-encoder.js';
 import type { PendingPublish, PendingSettlement } from './pending-settlement.js';
 import type { PortCalls } from './port-calls.js';
 import type { PublishFailure, Publishers } from './publishers.js';
@@ -40,6 +42,25 @@ export class FollowUps {
     messages: readonly OutgoingMessage[],
     pending: PendingSettlement,
   ): Promise<PublishFailure | undefined> {
+    const failure = await this.encode(record, messages, pending);
+    return failure ?? this.#publishers.publishAll(pending.publishes ?? [], pending.observer);
+  }
+
+  /** Publishes what `encode` has made, in a transaction. What an earlier one had of it counts no more (see `Publisher`). */
+  publishIn(
+    transaction: Transaction,
+    { publishes = [], observer }: PendingSettlement,
+  ): Promise<PublishFailure | undefined> {
+    for (const publish of publishes) Object.assign(publish, { receipt: undefined, sequenceId: undefined });
+    return this.#publishers.publishAll(publishes, observer, { transaction });
+  }
+
+  /** Makes what is to be published, once. */
+  async encode(
+    record: DeliveryRecord,
+    messages: readonly OutgoingMessage[],
+    pending: PendingSettlement,
+  ): Promise<PublishFailure | undefined> {
     try {
       pending.publishes ??= await this.#calls.run('encoding follow-ups', () =>
         Promise.all(messages.map((message, index) => this.#pending(record, message, index))),
@@ -48,7 +69,7 @@ export class FollowUps {
       // A schema that throws or never ends is a fault of the program, not of the message.
       return { kind: isRefusedForGood(error) ? 'refused' : 'own-code', error: toError(error) };
     }
-    return this.#publishers.publishAll(pending.publishes, pending.observer);
+    return undefined;
   }
 
   /** One message as it will be published. @throws PulseworkError PUBLISH_REFUSED when it never can be. */
@@ -56,13 +77,21 @@ export class FollowUps {
     // One that was recorded is sent as it was, its id included.
     if (outgoing instanceof PreparedMessage) return outgoing;
     const topic = this.#topicOf(outgoing);
-    const origin = record.originId;
-    const message = await encodeMessage(outgoing, this.#clock, {
-      messageId: `${origin}/${this.#plan.name}/${index}`,
-      correlationId: record.message.properties['pulsework-correlation-id'] ?? origin,
-      causationId: record.message.properties['pulsework-message-id'] ?? origin,
-    });
-    return new PreparedMessage(topic, message);
+    return new PreparedMessage(topic, await encodeMessage(outgoing, this.#clock, this.#provenanceOf(record, index)));
+  }
+
+  /** What ties one message to the delivery that it follows from. @throws PulseworkError PUBLISH_REFUSED */
+  provenanceOf(record: DeliveryRecord, outgoing: OutgoingMessage, index: number): Provenance {
+    this.#topicOf(outgoing);
+    return this.#provenanceOf(record, index);
+  }
+
+  #provenanceOf({ originId, message: { properties } }: DeliveryRecord, index: number): Provenance {
+    return {
+      messageId: `${originId}/${this.#plan.name}/${index}`,
+      correlationId: properties['pulsework-correlation-id'] ?? originId,
+      causationId: properties['pulsework-message-id'] ?? originId,
+    };
   }
 
   async #pending(record: DeliveryRecord, outgoing: OutgoingMessage, index: number): Promise<PendingPublish> {

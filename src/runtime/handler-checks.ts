@@ -15,8 +15,9 @@ import { isTopic } from '../core/topic.js';
 import { qualifiedPattern, topicPattern } from '../core/topic-pattern.js';
 import type { Transport } from '../ports/transport.js';
 import { MIN_ACK_TIMEOUT_MS } from '../redelivery/ack-timeout-tracker.js';
-import { checkErrorRules, checkIdempotency, checkOutageRules, checkRefusalRule } from './handler-rule-checks.js';
+import { checkEffects, checkErrorRules, checkIdempotency, checkOutageRules, checkRefusalRule } from './handler-rule-checks.js';
 import { checkOrdering } from './ordering-checks.js';
+import { checkTransactions } from './transactional-checks.js';
 
 /** How a definition was made: by `defineHandler`, or by `@Subscribe` on a method. */
 export type HandlerPlace = 'function' | 'method';
@@ -54,6 +55,9 @@ export function handlerProblems(
     checkOrdering(definition.options, facts.transport, check);
     checkTopicOptions(definition.options, fullName, check);
     checkIdempotency(definition, check);
+    checkEffects(definition, check);
+    const { transactional, publishes } = definition.options;
+    checkTransactions(transactional, { source: definition.source, publishes }, facts.transport, check);
   }
   return check.problems;
 }

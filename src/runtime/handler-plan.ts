@@ -22,8 +22,11 @@ import { redeliversSingly } from '../core/subscription-spec.js';
 import { isTopic } from '../core/topic.js';
 import { deadLetterTopicName, fullTopicName, retryTopicName } from '../core/topic-name.js';
 import { qualifiedPattern } from '../core/topic-pattern.js';
+import type { TransactionalPlan } from '../core/transactional-options.js';
+import { resolveTransactional } from '../core/transactional-options.js';
 import type { Capability } from '../ports/transport.js';
 import { delaysInClient } from './delayed-delivery.js';
+import { Effects } from './effects.js';
 import { Idempotency } from './idempotent.js';
 
 /** How payloads of one topic are read. */
@@ -61,6 +64,10 @@ export interface HandlerPlan {
   readonly onError: readonly ErrorRule[];
   readonly outage: readonly PlannedOutage[];
   readonly idempotent: Idempotency | undefined;
+  /** Not beside `idempotent`. */
+  readonly effects: Effects | undefined;
+  /** How a success with messages is settled in one transaction; undefined: it is not. */
+  readonly transactional: TransactionalPlan | undefined;
   /** Full names of the topics this handler may send to; undefined: anywhere. */
   readonly publishes: ReadonlySet<string> | undefined;
   readonly deadLetter: DeadLetterChoice;
@@ -169,6 +176,8 @@ export function planHandler(definition: HandlerDefinition, context: PlanContext)
     onError: options.onError,
     outage: options.outage.map((rule: OutageRule) => ({ ...rule, errors: rule.errors ?? [] })),
     idempotent: idempotent instanceof Idempotency ? idempotent : undefined,
+    effects: options.effects instanceof Effects ? options.effects : undefined,
+    transactional: resolveTransactional(options.transactional),
     publishes: options.publishes && new Set(options.publishes.map((topic) => fullName(topic.name))),
     deadLetter: options.deadLetter,
     keyBlocks: options.onDeadLetter === 'block-key',

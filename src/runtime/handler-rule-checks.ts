@@ -1,9 +1,10 @@
-// What can be wrong with the rules of a handler: those for errors, outages and refused dead letters, and what `idempotent` is.
+// What can be wrong with the rules of a handler: those for errors, outages and refused dead letters, what `idempotent` and `effects` are.
 // Each sentence names the item of a list that it is about.
 import { describeValue, isErrorClass } from '../core/errors.js';
 import type { HandlerDefinition } from '../core/handler-definition.js';
 import type { OptionChecker } from '../core/options.js';
 import { isTopic } from '../core/topic.js';
+import { Effects } from './effects.js';
 import { Idempotency } from './idempotent.js';
 
 export function checkRefusalRule(rule: unknown, check: OptionChecker): void {
@@ -50,18 +51,39 @@ function checkErrorClasses(name: string, classes: unknown, check: OptionChecker)
   }
 }
 
-/** Its key is written for payloads of certain topics: another source would give it others. */
 export function checkIdempotency({ options, source }: HandlerDefinition, check: OptionChecker): void {
   const { idempotent } = options;
   if (idempotent === undefined) return;
   if (!(idempotent instanceof Idempotency))
     return check.problem(`"idempotent" must be made by idempotent(), got ${describeValue(idempotent)}`);
-  if (idempotent.topics === undefined) return;
-  const others = namesOf(source).filter((name) => !idempotent.topics?.includes(name));
+  checkMadeFor('idempotent', idempotent.topics, source, check);
+}
+
+export function checkEffects({ options, source, batch }: HandlerDefinition, check: OptionChecker): void {
+  const { effects, idempotent, transactional = false } = options;
+  if (effects === undefined) return;
+  if (!(effects instanceof Effects))
+    return check.problem(`"effects" must be made by effects(), got ${describeValue(effects)}`);
+  if (idempotent !== undefined) check.problem('"effects" recognises repeats itself; leave "idempotent" out');
+  if (transactional !== false)
+    check.problem(
+      '"effects" and "transactional" are two kinds of transactions; add messages to an outbox, or leave "effects" out',
+    );
+  if (batch !== undefined) check.problem('"effects" is a transaction for each message; leave "batch" out');
+  checkMadeFor('effects', effects.topics, source, check);
+}
+
+/** Its key is written for payloads of certain topics: another source would give it others. */
+function checkMadeFor(
+  option: string,
+  topics: readonly string[] | undefined,
+  source: unknown,
+  check: OptionChecker,
+): void {
+  if (topics === undefined) return;
+  const others = namesOf(source).filter((name) => !topics.includes(name));
   if (others.length === 0) return;
-  check.problem(
-    `"idempotent" was made for ${idempotent.topics.join(', ')}, and the handler takes ${others.join(', ')} too`,
-  );
+  check.problem(`"${option}" was made for ${topics.join(', ')}, and the handler takes ${others.join(', ')} too`);
 }
 
 function namesOf(source: unknown): readonly string[] {

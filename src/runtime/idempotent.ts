@@ -15,6 +15,8 @@ import { isTopic } from '../core/topic.js';
 import type { Clock, Timer } from '../ports/clock.js';
 import type { ClaimAnswer, IdempotencyStore } from '../ports/idempotency-store.js';
 import type { Logger } from '../ports/logger.js';
+import { idempotencyKey } from './idempotency-key.js';
+import type { Provenance } from './message-encoder.js';
 import type { PortCalls } from './port-calls.js';
 
 export interface IdempotentOptions<P = unknown> {
@@ -51,13 +53,13 @@ export interface IdempotencyContext {
   readonly random: () => number;
   /** Encodes one message that follows, with its id, as it will be published. @throws PulseworkError PUBLISH_REFUSED */
   readonly prepare: (message: OutgoingMessage, index: number) => Promise<PreparedMessage>;
+  /** What ties such a message to the delivery that it follows from. @throws PulseworkError PUBLISH_REFUSED */
+  readonly provenanceOf: (message: OutgoingMessage, index: number) => Provenance;
 }
 
 const DEFAULT_LEASE_MS = seconds(30);
 /** A shorter one would be renewed all the time, and lost whenever the process pauses to collect garbage. */
 const MIN_LEASE_MS = 100;
-/** What databases take as a key column. */
-const MAX_KEY_LENGTH = 1_024;
 
 /** Claims of this process, so that no two have the same owner even where random numbers are played. */
 let claims = 0;
@@ -136,7 +138,12 @@ export class Idempotency<P = unknown> {
     next: () => Outcome | Promise<Outcome>,
     context: IdempotencyContext,
   ): Promise<Outcome> {
-    const claim = new ClaimedKey(this.#keyOf(delivery), delivery, this.#options, context);
+    const claim = new ClaimedKey(
+      idempotencyKey('idempotent()', this.#options, delivery),
+      delivery,
+      this.#options,
+      context,
+    );
     const answer = await claim.take();
     if (answer.kind !== 'claimed') return answerOf(answer);
     try {
@@ -155,21 +162,6 @@ export class Idempotency<P = unknown> {
     } finally {
       claim.stopRenewing();
     }
-  }
-
-  /** @throws PulseworkError IDEMPOTENCY_KEY_INVALID */
-  #keyOf(delivery: Delivery<P>): string {
-    const { scope = `${delivery.subscription}/${delivery.handler}` } = this.#options;
-    let key: unknown;
-    try {
-      key = this.#options.key(delivery);
-    } catch (error) {
-      throw invalidKey('threw', error);
-    }
-    if (typeof key !== 'string') throw invalidKey(`must give a text, got ${describeValue(key)}`);
-    if (key === '' || key.length > MAX_KEY_LENGTH)
-      throw invalidKey(`must give 1 to ${MAX_KEY_LENGTH} characters, got ${key.length}`);
-    return `${scope}\t${key}`;
   }
 }
 
@@ -305,8 +297,4 @@ function newOwner({ processName, clock, random }: IdempotencyContext): string {
 
 function topicsOf(source: TopicSource): readonly Topic<never>[] {
   return isTopic(source) ? [source] : source;
-}
-
-function invalidKey(rule: string, cause?: unknown): PulseworkError {
-  return new PulseworkError('IDEMPOTENCY_KEY_INVALID', `the "key" function of idempotent() ${rule}`, { cause });
 }

@@ -7,6 +7,7 @@ import { readRetryLetter } from '../core/retry-letter.js';
 import { withoutPartition } from '../core/topic-name.js';
 import type { Clock } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
+import type { InTransaction } from '../ports/transaction.js';
 import type { Subscription, SubscriptionState, Transport } from '../ports/transport.js';
 import type { HandlerPlan } from './handler-plan.js';
 import { receiveAgain } from './receive-again.js';
@@ -95,8 +96,8 @@ export class JoinedSubscription implements Subscription {
     }
   }
 
-  async acknowledge(ids: readonly MessageId[]): Promise<void> {
-    await this.#bySide(ids, (subscription, own) => subscription.acknowledge(own));
+  async acknowledge(ids: readonly MessageId[], where?: InTransaction): Promise<void> {
+    await this.#bySide(ids, (subscription, own) => subscription.acknowledge(own, where));
   }
 
   acknowledgeCumulative(id: MessageId): Promise<void> {

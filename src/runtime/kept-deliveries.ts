@@ -1,6 +1,8 @@
-// Deliveries that wait here with their payload, outside any slot: to run again in place, or to be settled again.
+// Deliveries that wait here with their payload, outside any slot: to run again in place, to be settled again, or for a copy.
 import type { Clock } from '../ports/clock.js';
-import type { DeliveryRecord } from './delivery-record.js';
+import type { DeliveryRecord, RecordState } from './delivery-record.js';
+
+export type KeptState = Extract<RecordState, 'kept' | 'unsettled' | 'returning'>;
 
 export class KeptDeliveries {
   readonly #clock: Clock;
@@ -35,7 +37,7 @@ export class KeptDeliveries {
   }
 
   /** Keeps `record` until its `dueMs`. */
-  add(record: DeliveryRecord, state: 'kept' | 'unsettled'): void {
+  add(record: DeliveryRecord, state: KeptState): void {
     record.state = state;
     this.#records.add(record);
     this.#bytes += record.payloadBytes;

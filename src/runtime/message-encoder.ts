@@ -1,11 +1,12 @@
 // From what a user wants published to a message for a broker: schema, codec, options, and the properties that tie it
 // to what it follows from. What cannot ever be published is refused here, before anything is sent.
+import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { PulseworkError, describeValue, toError } from '../core/errors.js';
 import type { EncodedMessage, MessageOptions, OutgoingMessage } from '../core/message.js';
 import { OptionChecker } from '../core/options.js';
 import { copyProperties, propertyProblems } from '../core/properties.js';
 import type { Clock } from '../ports/clock.js';
-import { issuesText } from './payload.js';
+import { isPromiseLike, issuesText } from './payload.js';
 
 const OPTION_NAMES = [
   'key',
@@ -32,10 +33,29 @@ export async function encodeMessage(
   clock: Clock,
   provenance: Provenance = {},
 ): Promise<EncodedMessage> {
+  return encodeMessageNow(outgoing, clock, provenance);
+}
+
+/** The same; a promise only where the schema gives one. Throws at once what is wrong at once. */
+export function encodeMessageNow(
+  outgoing: OutgoingMessage,
+  clock: Clock,
+  provenance: Provenance = {},
+): EncodedMessage | Promise<EncodedMessage> {
   const { topic, options } = outgoing;
   const problems = optionProblems(options);
   if (problems.length > 0) throw refused(topic.name, problems.join('; '));
-  const payload = await encodePayload(outgoing);
+  const payload = encodePayload(outgoing);
+  if (payload instanceof Promise) return payload.then((bytes) => encoded(bytes, outgoing, clock, provenance));
+  return encoded(payload, outgoing, clock, provenance);
+}
+
+function encoded(
+  payload: Uint8Array,
+  { options }: OutgoingMessage,
+  clock: Clock,
+  provenance: Provenance,
+): EncodedMessage {
   const properties = copyProperties(options.properties);
   const correlationId = options.correlationId ?? provenance.correlationId;
   if (provenance.messageId !== undefined) properties['pulsework-message-id'] = provenance.messageId;
@@ -52,8 +72,17 @@ export async function encodeMessage(
   };
 }
 
-async function encodePayload({ topic, payload }: OutgoingMessage): Promise<Uint8Array> {
-  const result = await topic.schema?.['~standard'].validate(payload);
+function encodePayload(outgoing: OutgoingMessage): Uint8Array | Promise<Uint8Array> {
+  const { topic, payload } = outgoing;
+  const result = topic.schema?.['~standard'].validate(payload);
+  if (isPromiseLike(result)) return Promise.resolve(result).then((checked) => bytesOf(outgoing, checked));
+  return bytesOf(outgoing, result);
+}
+
+function bytesOf(
+  { topic, payload }: OutgoingMessage,
+  result: StandardSchemaV1.Result<unknown> | undefined,
+): Uint8Array {
   if (result?.issues !== undefined)
     throw refused(topic.name, `payload does not match its schema: ${issuesText(result.issues)}`);
   try {

@@ -5,7 +5,9 @@ import type { MessageId } from '../core/message-id.js';
 import type { Outcome } from '../core/outcome.js';
 import type { Settlement } from '../core/settlement.js';
 import type { PublishKind, RunObserver } from '../ports/telemetry.js';
+import type { Transaction } from '../ports/transaction.js';
 import type { Publisher } from '../ports/transport.js';
+import type { ArrivedMessage } from './joined-subscription.js';
 
 export interface PendingSettlement {
   readonly outcome: Outcome;
@@ -18,6 +20,8 @@ export interface PendingSettlement {
   readonly observer: RunObserver | undefined;
   /** What is to be published before the acknowledgement; undefined until it is encoded. */
   publishes: PendingPublish[] | undefined;
+  /** The transaction that the acknowledgement is in, until its end is known: only that end is asked for again. */
+  transaction: AcknowledgedIn | undefined;
   /** The broker refused the dead letter for good: a drain does not wait for it. */
   refused: boolean;
   /** Calls that failed so far: the wait before the next grows with it. */
@@ -30,7 +34,28 @@ export function newSettlement(
   settlement: Settlement,
   { startedMs, observer, byPerson }: Pick<PendingSettlement, 'startedMs' | 'observer' | 'byPerson'>,
 ): PendingSettlement {
-  return { outcome, settlement, byPerson, startedMs, observer, publishes: undefined, refused: false, failures: 0 };
+  return {
+    outcome,
+    settlement,
+    byPerson,
+    startedMs,
+    observer,
+    publishes: undefined,
+    transaction: undefined,
+    refused: false,
+    failures: 0,
+  };
+}
+
+/** A transaction that the message is acknowledged in, or may be. */
+export interface AcknowledgedIn {
+  readonly transaction: Transaction;
+  /** The copy that was acknowledged: once another one is here, it has come again. */
+  readonly copy: ArrivedMessage;
+  /** Why it is to be aborted: the acknowledgement failed. Then it is never committed. */
+  readonly failure: Error | undefined;
+  /** It was asked to commit, and gave no answer that says whether it did. */
+  mayBeCommitted: boolean;
 }
 
 export interface PendingPublish {

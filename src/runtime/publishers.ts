@@ -3,6 +3,7 @@
 import { isClosed, isRefusedForGood, toError } from '../core/errors.js';
 import type { PublishRequest } from '../ports/plugin.js';
 import type { RunObserver } from '../ports/telemetry.js';
+import type { InTransaction } from '../ports/transaction.js';
 import type { Publisher, Transport } from '../ports/transport.js';
 import { withDeliverAt } from './delayed-delivery.js';
 import type { PendingPublish } from './pending-settlement.js';
@@ -38,19 +39,20 @@ export class Publishers {
 
   /**
    * Publishes what has no receipt yet, in order, and waits for every receipt. What has one keeps it when another
-   * fails. @param observer of the run that they follow from. @returns the failure that weighs most, undefined when all have their receipts.
+   * fails. @param observer of the run that they follow from. @param where the transaction they belong to. @returns the failure that weighs most, undefined when all have their receipts.
    */
   async publishAll(
     publishes: readonly PendingPublish[],
     observer: RunObserver | undefined,
+    where?: InTransaction,
   ): Promise<PublishFailure | undefined> {
     const open = publishes.filter((publish) => publish.receipt === undefined);
     const results: (PublishFailure | undefined)[] = [];
     if (this.#plugins.wrapsPublish) {
       // A plugin may take its time: only one after the other keeps the order.
-      for (const publish of open) results.push(await this.#publish(publish, observer));
+      for (const publish of open) results.push(await this.#publish(publish, observer, where));
     } else {
-      results.push(...(await Promise.all(open.map((publish) => this.#publish(publish, observer)))));
+      results.push(...(await Promise.all(open.map((publish) => this.#publish(publish, observer, where)))));
     }
     const failures = results.filter((result) => result !== undefined);
     return failures.find((failure) => failure.kind !== 'passing') ?? failures[0];
@@ -76,11 +78,15 @@ export class Publishers {
   }
 
   /** A plugin that swallows a failure, does not wait for it or does not pass the message on must not make it look sent. */
-  async #publish(publish: PendingPublish, observer: RunObserver | undefined): Promise<PublishFailure | undefined> {
+  async #publish(
+    publish: PendingPublish,
+    observer: RunObserver | undefined,
+    where: InTransaction | undefined,
+  ): Promise<PublishFailure | undefined> {
     let sending: Promise<void> | undefined;
     let transportError: unknown;
     const send = this.#plugins.wrapPublish((request) => {
-      sending = this.#send(request, publish, observer);
+      sending = this.#send(request, publish, observer, where);
       sending.catch((error: unknown) => (transportError = error));
       return sending;
     });
@@ -101,6 +107,7 @@ export class Publishers {
     { topic, message }: PublishRequest,
     publish: PendingPublish,
     observer: RunObserver | undefined,
+    where?: InTransaction,
   ): Promise<void> {
     const key = keyOf(topic, publish.initialSubscription);
     const opening = this.#publisher(topic, publish.initialSubscription);
@@ -111,7 +118,7 @@ export class Publishers {
     const sent = observed === undefined ? message : { ...message, properties: observed.properties };
     try {
       publish.receipt = await this.#calls.run(`publishing to ${topic}`, () =>
-        publisher.publish(withDeliverAt(sent, this.#transport.capabilities), sequenceId),
+        publisher.publish(withDeliverAt(sent, this.#transport.capabilities), sequenceId, where),
       );
     } catch (error) {
       this.#telemetry.failed(observed?.observer, toError(error));

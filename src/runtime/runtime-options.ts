@@ -17,6 +17,7 @@ import { systemEnvironment } from '../system/environment.js';
 import { safeLogger } from '../system/safe-logger.js';
 import { systemClock } from '../system/system-clock.js';
 import type { HandlerResolver } from './handler-classes.js';
+import { Outbox } from './outbox/outbox.js';
 
 export interface RuntimeOptions {
   /** `embedded()`, or a transport to a Pulsar cluster. The runtime closes it at the end. */
@@ -46,6 +47,11 @@ export interface RuntimeOptions {
    * dead letter, e.g. `fileAttemptStore({ path })`. @default none: after a crash `attempt` is a lower bound
    */
   readonly attemptStore?: AttemptStore | undefined;
+  /**
+   * Messages that are added in transactions of a database, e.g. `postgresOutbox({ pool })`: this runtime relays them, or
+   * stands by while another process does. With it, `handlers` may be an empty list. @default none
+   */
+  readonly outbox?: Outbox | undefined;
   /** Milliseconds that `drain()` lets handlers finish; `Infinity` for no limit. @default 30 s */
   readonly drainDeadlineMs?: number | undefined;
   /** Milliseconds a call to the transport may take before it is repeated. @default 30 s */
@@ -73,6 +79,7 @@ export interface ResolvedRuntimeOptions {
   readonly maxLogRepeats: number;
   readonly telemetry: Telemetry | undefined;
   readonly attemptStore: AttemptStore | undefined;
+  readonly outbox: Outbox | undefined;
   readonly drainDeadlineMs: number;
   readonly callTimeoutMs: number;
   readonly duplicateWindowMs: number;
@@ -111,6 +118,7 @@ export const RUNTIME_OPTION_NAMES = [
   'maxLogRepeats',
   'telemetry',
   'attemptStore',
+  'outbox',
   'drainDeadlineMs',
   'callTimeoutMs',
   'duplicateWindowMs',
@@ -130,6 +138,7 @@ export function resolveRuntimeOptions(options: RuntimeOptions): ResolvedRuntimeO
     maxLogRepeats: options.maxLogRepeats ?? DEFAULT_RUNTIME_OPTIONS.maxLogRepeats,
     telemetry: options.telemetry,
     attemptStore: options.attemptStore,
+    outbox: options.outbox,
     drainDeadlineMs: options.drainDeadlineMs ?? DEFAULT_RUNTIME_OPTIONS.drainDeadlineMs,
     callTimeoutMs: options.callTimeoutMs ?? DEFAULT_RUNTIME_OPTIONS.callTimeoutMs,
     duplicateWindowMs: options.duplicateWindowMs ?? DEFAULT_RUNTIME_OPTIONS.duplicateWindowMs,
@@ -161,6 +170,8 @@ export function runtimeOptionProblems(options: RuntimeOptions): readonly string[
     ['open', 'find', 'begin', 'end', 'delete', 'close'],
     'e.g. fileAttemptStore()',
   );
+  if (options.outbox !== undefined && !((options.outbox as unknown) instanceof Outbox))
+    check.problem(`"outbox" must be an outbox such as postgresOutbox(), got ${describeValue(options.outbox)}`);
   if (typeof options.resolve !== 'function') check.methods('resolve', options.resolve, ['resolve'], 'or a function');
   checkList('handlers', options.handlers, 'handler classes and results of defineHandler()', check);
   const namespace = options.namespace === undefined ? undefined : namespaceProblem(options.namespace);

@@ -3,8 +3,9 @@ import { ConfigurationError, PulseworkError, toError } from '../core/errors.js';
 import { OptionChecker } from '../core/options.js';
 import { sourceText } from '../core/subscription-spec.js';
 import type { Topic } from '../core/topic.js';
+import type { TransactionalOptions } from '../core/transactional-options.js';
 import { takesFrom } from '../core/topic-pattern.js';
-import type { RuntimeControl, SubscriptionHealth } from '../ports/runtime-view.js';
+import type { OutboxHealth, RuntimeControl, SubscriptionHealth } from '../ports/runtime-view.js';
 import type { Subscription } from '../ports/transport.js';
 import { explain, explainable } from './explain.js';
 import type { ExtensionGround, RuntimeExtension } from './extension.js';
@@ -18,9 +19,12 @@ import { endsWithin } from './ends-within.js';
 import { Lifecycle, startFailed } from './lifecycle.js';
 import type { RuntimeState } from './lifecycle.js';
 import { PluginHost } from './plugin-host.js';
+import { OutboxRelay } from './outbox/outbox-relay.js';
 import { PortCalls } from './port-calls.js';
 import { Publishers } from './publishers.js';
 import type { RuntimeOptions } from './runtime-options.js';
+import type { TransactionWork } from './runtime-transactions.js';
+import { RuntimeTransactions } from './runtime-transactions.js';
 import type { StartPlan } from './start-checks.js';
 import { planMore, planStart } from './start-checks.js';
 import type { SubscriptionHandle } from './subscription-handle.js';
@@ -58,9 +62,11 @@ export class Runtime {
   readonly #plugins: PluginHost;
   readonly #telemetry: TelemetryHost;
   readonly #publishers: Publishers;
+  readonly #transactions: RuntimeTransactions;
   readonly #dependencies = new Dependencies();
   readonly #runners: SubscriptionRunner[] = [];
   readonly #extensions: RuntimeExtension[] = [];
+  readonly #relay: OutboxRelay | undefined;
   #settleClosed!: { resolve: () => void; reject: (error: Error) => void };
   #draining: Promise<DrainReport> | undefined;
   /** Ends the wait of a drain under way. */
@@ -78,6 +84,14 @@ export class Runtime {
     this.#telemetry = new TelemetryHost(plan.options.telemetry, logger);
     const parts = { calls: this.#calls, plugins: this.#plugins, telemetry: this.#telemetry };
     this.#publishers = new Publishers(transport, parts);
+    const { outbox, environment } = plan.options;
+    const { random } = environment;
+    const shared = { transport, publishers: this.#publishers, calls: this.#calls, clock, random };
+    this.#transactions = new RuntimeTransactions({ ...shared, fullName: plan.fullName });
+    if (outbox !== undefined) {
+      const { fullName } = plan;
+      this.#relay = new OutboxRelay({ ...parts, store: outbox.store, transport, clock, logger, random, fullName });
+    }
     this.closed = new Promise((resolve, reject) => (this.#settleClosed = { resolve, reject }));
     // Nobody has to watch `closed`; the failure is logged too.
     this.closed.catch(() => undefined);
@@ -94,6 +108,11 @@ export class Runtime {
 
   health(): readonly SubscriptionHealth[] {
     return this.#runners.map((runner) => runner.health());
+  }
+
+  /** Undefined without the option `outbox`. */
+  outboxHealth(): OutboxHealth | undefined {
+    return this.#relay?.health();
   }
 
   /** @throws PulseworkError SUBSCRIPTION_NOT_FOUND when no handler has this subscription on this topic. */
@@ -117,6 +136,19 @@ export class Runtime {
       fullName: this.#plan.fullName,
       requireOpen: () => this.#lifecycle.require('publish()', 'running', 'draining'),
     });
+  }
+
+  /**
+   * Publishes outside handlers, all of it or nothing: commits once `work` has resolved, aborts when it throws, and then throws
+   * the same. A drain waits for it.
+   * @param options.timeoutMs milliseconds until it is aborted; readers of its topics wait for it. @default 10 s
+   * @throws TransportError TRANSACTION_ABORTED, TRANSACTION_ENDED: nothing of it counts; TRANSACTION_OUTCOME_UNKNOWN: all or
+   *   nothing of it does; NOT_SUPPORTED, TRANSACTIONS_UNAVAILABLE and the like: `work` was not called.
+   *   PulseworkError ILLEGAL_STATE once the runtime has closed.
+   */
+  async transaction<T>(work: TransactionWork<T>, options?: TransactionalOptions): Promise<T> {
+    this.#lifecycle.require('transaction()', 'running', 'draining');
+    return this.#transactions.run(work, options);
   }
 
   /**
@@ -150,6 +182,9 @@ export class Runtime {
     try {
       await this.#bindClasses();
       await this.#openAttemptStore();
+      await this.#openTables();
+      const transactional = this.#plan.plans.find((plan) => plan.transactional !== undefined);
+      if (transactional !== undefined) await this.#transactions.check(transactional.name);
       for (const plan of this.#plan.plans) await this.#open(plan);
       const control = this.#control();
       this.#telemetry.start(control);
@@ -162,6 +197,7 @@ export class Runtime {
     }
     this.#lifecycle.move('running');
     for (const runner of this.#runners) runner.start();
+    this.#relay?.start();
     this.#plan.options.logger.info('runtime started', {
       transport: this.#plan.options.transport.name,
       handlers: this.#plan.plans.map(({ name }) => name),
@@ -215,6 +251,22 @@ export class Runtime {
     }
   }
 
+  /** What an earlier process left in an outbox is relayed at once, and handlers write at once: the tables must be there. */
+  async #openTables(): Promise<void> {
+    const { outbox } = this.#plan.options;
+    const stores = this.#plan.plans.flatMap(({ effects }) => effects?.store ?? []);
+    const places = [
+      ...(outbox === undefined ? [] : [['outbox', outbox.store] as const]),
+      ...[...new Set(stores)].map((store) => ['effect store', store] as const),
+    ];
+    for (const [kind, store] of places)
+      try {
+        await this.#calls.run(`opening the ${kind}`, () => store.open());
+      } catch (error) {
+        throw startFailed(`${kind} ${store.name}`, error);
+      }
+  }
+
   async #open(plan: StartPlan['plans'][number]): Promise<void> {
     const { options, fullName } = this.#plan;
     const what = `subscription ${JSON.stringify(plan.spec.subscription)} on ${sourceText(plan.spec)}`;
@@ -246,6 +298,7 @@ export class Runtime {
       logger,
       transport: transport.name,
       health: () => this.health(),
+      outboxHealth: () => this.outboxHealth(),
       drain: async () => this.drain(),
       close: async () => this.close(),
     };
@@ -262,11 +315,13 @@ export class Runtime {
     const { clock, logger } = this.#plan.options;
     logger.info('runtime drains', { deadlineMs });
     this.#telemetry.drain();
-    const quiet = Promise.all([
+    const handled = Promise.all([
       this.#plugins.drain(),
       ...this.#runners.map((runner) => runner.drain()),
       ...this.#extensions.map((extension) => extension.drain()),
     ]);
+    // Afterwards: what the last handlers added may still go.
+    const quiet = handled.then(() => Promise.all([this.#transactions.idle(), this.#relay?.drain()]));
     const hurried = new Promise<void>((resolve) => (this.#hurry = resolve));
     const complete = await endsWithin(clock, quiet, deadlineMs, hurried);
     if (!complete) {
@@ -274,7 +329,7 @@ export class Runtime {
         'DRAIN_DEADLINE_PASSED',
         'the runtime drains and its deadline has passed; the message goes back to the broker',
       );
-      for (const part of [...this.#runners, ...this.#extensions]) part.interrupt(reason);
+      for (const part of [...this.#runners, ...this.#extensions, this.#transactions]) part.interrupt(reason);
       await endsWithin(clock, quiet, ABORT_GRACE_MS);
       this.#plugins.warnOfDraining();
     }
@@ -302,6 +357,8 @@ export class Runtime {
       ),
     );
     await Promise.all(this.#extensions.map((extension) => this.#closing('extension', () => extension.close())));
+    // Past the deadline what is on its way is not waited for: the next leader publishes it again.
+    if (this.#relay !== undefined) await endsWithin(this.#plan.options.clock, this.#relay.drain(), ABORT_GRACE_MS);
     await this.#closing('publishers', () => this.#publishers.close());
     await this.#closing('transport', () => this.#calls.run('closing the transport', () => transport.close()));
     const { attemptStore } = this.#plan.options;

@@ -52,13 +52,13 @@ export class SettlementReporter {
     logger.warn(`${call} failed`, { ...fields, ...more });
   }
 
-  /** A call of a settlement failed and is made again after `delayMs`. */
+  /** A call of a settlement failed. @param delayMs when it is made again; undefined: the delivery comes again instead. */
   settlementFailed(
     record: DeliveryRecord,
     pending: PendingSettlement,
     call: string,
     error: Error,
-    delayMs: number,
+    delayMs: number | undefined,
   ): void {
     const { observer } = pending;
     const more = { ...record.lineFields(this.#options.plan.name), ...this.#options.telemetry.logFields(observer) };

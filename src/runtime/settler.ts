@@ -29,13 +29,15 @@ import type { PublishFailure } from './publishers.js';
 import type { RetryLetterPublisher } from './retry-letter-publisher.js';
 import type { SettlementReporter } from './settlement-reporter.js';
 import type { TelemetryHost } from './telemetry-host.js';
+import type { TransactionEnd, TransactionalSettlement } from './transactional-settlement.js';
 
 /**
  * What is left to do for the record. `settled`, `held`, `republished` and `left` need nothing more here. `keep`: run it again in
- * place. `again`: the settlement's call failed; `resume` it.
+ * place. `again`: the settlement's call failed; `resume` it. `returns`: the broker sends it again, where its transaction was
+ * not committed; what is later of its key waits for it.
  */
 export type Disposition =
-  | { readonly kind: 'settled' | 'held' }
+  | { readonly kind: 'settled' | 'held' | 'returns' }
   /** This copy is done; its letter carries `attempts` on. */
   | { readonly kind: 'republished'; readonly attempts: number }
   | { readonly kind: 'left'; readonly fatal: Error | undefined }
@@ -47,6 +49,7 @@ export const NOT_NOW: Disposition = { kind: 'keep', delayMs: 0, outage: undefine
 
 const SETTLED: Disposition = { kind: 'settled' };
 const HELD: Disposition = { kind: 'held' };
+const RETURNS: Disposition = { kind: 'returns' };
 const GIVEN_BACK: Disposition = { kind: 'left', fatal: undefined };
 
 /** Between repeats of a settlement's call: quick at first, because most failures are a reconnect. */
@@ -60,6 +63,8 @@ export interface SettlerOptions {
   readonly registry: DeliveryRegistry;
   readonly orderedNegativeAcks: OrderedNegativeAcks;
   readonly followUps: FollowUps;
+  /** Undefined for a handler without transactions. */
+  readonly transactions: TransactionalSettlement | undefined;
   readonly deadLetters: DeadLetterPublisher;
   readonly retryLetters: RetryLetterPublisher;
   readonly calls: PortCalls;
@@ -165,6 +170,9 @@ export class Settler {
     switch (settlement.kind) {
       case 'acknowledge':
         if (settlement.messages.length > 0) {
+          const { transactions } = this.#options;
+          if (transactions !== undefined)
+            return this.#transacted(record, pending, await transactions.perform(record, settlement.messages, pending));
           const failure = await this.#options.followUps.publish(record, settlement.messages, pending);
           if (failure !== undefined) return this.#followUpFailed(record, pending, failure);
         }
@@ -201,6 +209,30 @@ export class Settler {
     registry.settled(record);
     reporter.settled(record, pending);
     return SETTLED;
+  }
+
+  /** Messages and acknowledgement were to be in one transaction, all of it or nothing. */
+  #transacted(
+    record: DeliveryRecord,
+    pending: PendingSettlement,
+    end: TransactionEnd,
+  ): Promise<Disposition> | Disposition {
+    const { registry, reporter, telemetry } = this.#options;
+    switch (end.kind) {
+      case 'committed':
+        registry.settled(record);
+        reporter.settled(record, pending);
+        return SETTLED;
+      case 'not-published':
+        return this.#followUpFailed(record, pending, end.failure);
+      case 'again':
+        return this.#again(record, pending, end.call, end.error, REPEAT_BACKOFF);
+      case 'comes-again':
+        reporter.settlementFailed(record, pending, end.call, end.error, undefined);
+        telemetry.dropped(pending.observer);
+        record.pending = undefined;
+        return end.isHere ? NOT_NOW : RETURNS;
+    }
   }
 
   async #deadLetter(

@@ -29,6 +29,7 @@ import type { SettlementReporterOptions } from './settlement-reporter.js';
 import { SettlementReporter } from './settlement-reporter.js';
 import { Settler } from './settler.js';
 import type { TelemetryHost } from './telemetry-host.js';
+import { TransactionalSettlement } from './transactional-settlement.js';
 
 /** What all subscriptions of a runtime share. */
 export interface RunnerContext {
@@ -78,7 +79,7 @@ export class SubscriptionRunner {
     this.#orderedNegativeAcks = new OrderedNegativeAcks({
       subscription,
       clock,
-      brokerKeepsOrder: (message) => this.#loop.brokerKeepsOrder(message),
+      brokerKeepsOrder: (message) => this.#loop.connections.keepsOrder(message),
       takeBehind: (record) => this.#loop.takeBehind(record),
     });
     this.#registry = this.#newRegistry(context);
@@ -140,7 +141,7 @@ export class SubscriptionRunner {
     return {
       handler: this.plan.name,
       subscription: this.plan.spec.subscription,
-      topics: this.plan.spec.pattern === undefined ? this.plan.spec.topics : this.#loop.topics,
+      topics: this.plan.spec.pattern === undefined ? this.plan.spec.topics : this.#loop.connections.attached,
       state: this.#drained === undefined ? working : 'draining',
       reason: degradedBy ?? this.#ended(),
       pausedBy,
@@ -218,12 +219,12 @@ export class SubscriptionRunner {
   }
 
   #newRegistry({ options: { clock, logger, duplicateWindowMs } }: RunnerContext): DeliveryRegistry {
-    const { name: handler, ackTimeoutMs } = this.plan;
+    const { name: handler, ackTimeoutMs, transactional } = this.plan;
     return new DeliveryRegistry({
       clock,
       duplicateWindowMs,
-      brokerCounts: ackTimeoutMs === undefined,
-      isConnected: (message) => this.#loop.isConnected(message),
+      brokerCounts: ackTimeoutMs === undefined && transactional === undefined,
+      isConnected: (message) => this.#loop.connections.has(message),
       holdsAgain: (message) => this.plan.ordering === 'none' || this.#orderedNegativeAcks.failedBefore(message),
       redeliver: (ids) => this.#redeliver(ids),
       onReleased: () => this.#loop.pump(),
@@ -243,7 +244,11 @@ export class SubscriptionRunner {
       currentDelivery,
       clock,
       logger,
-      idempotency: (record) => ({ ...shared, prepare: (message, index) => followUps.prepare(record, message, index) }),
+      idempotency: (record) => ({
+        ...shared,
+        prepare: (message, index) => followUps.prepare(record, message, index),
+        provenanceOf: (message, index) => followUps.provenanceOf(record, message, index),
+      }),
       mayStart: (record) => this.#loop.mayJoinBatch(record),
       onAbandoned: (count) => this.#abandoned(count),
     });
@@ -284,6 +289,7 @@ export class SubscriptionRunner {
       registry: this.#registry,
       orderedNegativeAcks: this.#orderedNegativeAcks,
       followUps,
+      transactions: this.#newTransactions(context, followUps),
       deadLetters: this.#deadLetters,
       retryLetters: new RetryLetterPublisher(plan, publishers, clock),
       calls,
@@ -293,6 +299,20 @@ export class SubscriptionRunner {
       random: environment.random,
       heldFull: () => this.#loop.limits.full,
     });
+  }
+
+  #newTransactions(context: RunnerContext, followUps: FollowUps): TransactionalSettlement | undefined {
+    const { plan } = this;
+    if (plan.transactional === undefined) return undefined;
+    const { transport } = context.options;
+    const [subscription, registry, orderedNegativeAcks] = [
+      this.#subscription,
+      this.#registry,
+      this.#orderedNegativeAcks,
+    ];
+    const { calls, telemetry } = context;
+    const shared = { plan, transport, followUps, calls, telemetry };
+    return new TransactionalSettlement({ ...shared, subscription, registry, orderedNegativeAcks });
   }
 
   #newAckTimeouts({ options }: RunnerContext): AckTimeoutTracker | undefined {
@@ -342,9 +362,9 @@ export class SubscriptionRunner {
   #degradedBy(): string | undefined {
     if (this.#loop.ended) return 'the subscription ended by itself; nothing more is received';
     if (this.pauses.has('abandoned-runs')) return 'more handlers than "concurrency" did not end in time';
-    const { blocked, suspendedTopics } = this.#loop;
-    if (suspendedTopics.length > 0)
-      return `the broker of ${suspendedTopics.join(', ')} cannot keep the order of a key that failed ("orderedNegativeAck: required"): nothing is taken from there`;
+    const { blocked, connections } = this.#loop;
+    if (connections.suspended.length > 0)
+      return `the broker of ${connections.suspended.join(', ')} cannot keep the order of a key that failed ("orderedNegativeAck: required"): nothing is taken from there`;
     if (blocked > 0) return `given up and waiting for a person: ${blocked}`;
     return this.#deadLetters.degraded;
   }

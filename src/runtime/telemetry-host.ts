@@ -15,6 +15,7 @@ import type {
   RunStart,
   SettlementReport,
   Telemetry,
+  TransactionCall,
 } from '../ports/telemetry.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan } from './handler-plan.js';
@@ -106,6 +107,11 @@ export class TelemetryHost {
   startAcknowledge(observer: RunObserver | undefined): CallObserver | undefined {
     if (observer === undefined) return undefined;
     return this.#contain('startAcknowledge', () => observer.startAcknowledge?.());
+  }
+
+  startTransaction(observer: RunObserver | undefined, call: TransactionCall): CallObserver | undefined {
+    if (observer === undefined) return undefined;
+    return this.#contain('startTransaction', () => observer.startTransaction?.(call));
   }
 
   startPublish(start: PublishStart): ObservedPublish | undefined {

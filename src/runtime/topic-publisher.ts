@@ -5,6 +5,7 @@ import type { MessageId } from '../core/message-id.js';
 import type { Topic } from '../core/topic.js';
 import { isTopic } from '../core/topic.js';
 import type { Clock } from '../ports/clock.js';
+import type { InTransaction } from '../ports/transaction.js';
 import { encodeMessage } from './message-encoder.js';
 import type { PendingPublish } from './pending-settlement.js';
 import type { Publishers } from './publishers.js';
@@ -25,6 +26,8 @@ export function topicPublisher<In>(
     readonly clock: Clock;
     readonly fullName: (name: string) => string;
     readonly requireOpen: () => void;
+    /** The transaction it publishes in. @default none */
+    readonly where?: InTransaction | undefined;
   },
 ): TopicPublisher<In> {
   if (!isTopic(topic))
@@ -41,7 +44,7 @@ export function topicPublisher<In>(
         sequenceId: undefined,
         receipt: undefined,
       };
-      const failure = await parts.publishers.publishAll([pending], undefined);
+      const failure = await parts.publishers.publishAll([pending], undefined, parts.where);
       if (failure?.kind === 'refused' && !isRefusal(failure.error)) throw refused(name, failure.error);
       if (failure !== undefined) throw failure.error;
       return pending.receipt as MessageId;

@@ -24,6 +24,11 @@ export const COUNTERS = {
     '{failure}',
     'Calls of a settlement that failed and are made again.',
   ),
+  transactionCalls: described(
+    'pulsework.transaction.calls',
+    '{call}',
+    'What was asked of coordinators for transactional handlers: begin, commit, abort.',
+  ),
   deadLetters: described('pulsework.dead_letters', '{message}', 'Dead letters, by cause.'),
   dropped: described(
     'pulsework.dropped_runs',

@@ -1,7 +1,7 @@
 // What one runtime counts and measures. Per message: a few plain numbers, and one record in a histogram.
 import type { Attributes, Histogram } from '@opentelemetry/api';
 import type { RuntimeView } from '../ports/runtime-view.js';
-import type { RunStart, SettlementReport } from '../ports/telemetry.js';
+import type { RunStart, SettlementReport, TransactionCall } from '../ports/telemetry.js';
 import { typeOfError } from './failure-facts.js';
 import type { HealthSource } from './health-gauges.js';
 import type { MetricBook } from './metric-book.js';
@@ -138,6 +138,10 @@ export class RunMeter {
   /** Counts a run without an outcome; one whose settlement did not come to its end had one. */
   dropped(): void {
     if (!this.#recorded) this.#series.dropped();
+  }
+
+  transactionCall(call: TransactionCall, error: Error | undefined): void {
+    this.#series.transactionCall(call, this.#metering.errorType(error && typeOfError(error)));
   }
 
   acknowledged(startedMs: number, error: Error | undefined): void {

@@ -1,7 +1,7 @@
 // The series of one handler and topic, and of one topic published to: attributes made once, counts found by one look-up.
 import type { Attributes } from '@opentelemetry/api';
 import type { RedeliveryStrategy } from '../core/settlement.js';
-import type { SettlementReport } from '../ports/telemetry.js';
+import type { SettlementReport, TransactionCall } from '../ports/telemetry.js';
 import type { CounterName } from './instruments.js';
 import type { MetricBook, Tally } from './metric-book.js';
 import * as names from './semconv.js';
@@ -87,6 +87,7 @@ export class RunSeries {
   readonly #outcomes: Tallies;
   readonly #settlements: Tallies;
   readonly #failures: Tallies;
+  readonly #transactionCalls: Readonly<Record<TransactionCall, Tallies>>;
   readonly #deadLetters: Tallies;
   readonly #dropped: Tallies;
 
@@ -101,6 +102,9 @@ export class RunSeries {
     this.#outcomes = new Tallies(book, 'outcomes', own, names.OUTCOME);
     this.#settlements = new Tallies(book, 'settlements', own, settlementAttributes);
     this.#failures = new Tallies(book, 'settlementFailures', own, names.SETTLEMENT_CALL);
+    const calls = (call: TransactionCall): Tallies =>
+      new Tallies(book, 'transactionCalls', { ...own, [names.OPERATION_NAME]: call }, names.ERROR_TYPE);
+    this.#transactionCalls = { begin: calls('begin'), commit: calls('commit'), abort: calls('abort') };
     this.#deadLetters = new Tallies(book, 'deadLetters', own, names.DEAD_LETTER_CAUSE);
     this.#dropped = new Tallies(book, 'dropped', own, '');
   }
@@ -118,6 +122,10 @@ export class RunSeries {
 
   settlementFailed(call: string): void {
     this.#failures.add(call);
+  }
+
+  transactionCall(call: TransactionCall, errorType: string | undefined): void {
+    this.#transactionCalls[call].add(errorType);
   }
 
   dropped(): void {

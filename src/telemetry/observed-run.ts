@@ -1,31 +1,37 @@
 // One run as the runtime reports it, given on to its numbers and its span, either of which may be absent. The numbers
 // first: a span processor that throws must not cost them.
 import type { LogFields } from '../ports/logger.js';
-import type { BatchObserver, CallObserver, RunObserver, RunStart, SettlementReport } from '../ports/telemetry.js';
+import type {
+  BatchObserver,
+  CallObserver,
+  RunObserver,
+  RunStart,
+  SettlementReport,
+  TransactionCall,
+} from '../ports/telemetry.js';
 import type { CallSpan } from './call-span.js';
 import { errorTypeOf } from './failure-facts.js';
 import type { RunMeter } from './metering.js';
 import type { ProcessSpan } from './process-span.js';
 
-/** What becomes of acknowledgements; undefined where nobody asks. */
-export type StartAcknowledge = (run: ObservedRun) => CallObserver | undefined;
+/** What becomes of the calls that settle a run. */
+export interface SettlingCalls {
+  /** Undefined where nobody asks. */
+  readonly acknowledge: ((run: ObservedRun) => CallObserver | undefined) | undefined;
+  readonly transaction: (run: ObservedRun, call: TransactionCall) => CallObserver;
+}
 
 export class ObservedRun implements RunObserver {
   readonly start: RunStart;
   readonly span: ProcessSpan | undefined;
   readonly meter: RunMeter | undefined;
-  readonly #acknowledge: StartAcknowledge | undefined;
+  readonly #calls: SettlingCalls;
 
-  constructor(
-    start: RunStart,
-    span: ProcessSpan | undefined,
-    meter: RunMeter | undefined,
-    acknowledge: StartAcknowledge | undefined,
-  ) {
+  constructor(start: RunStart, span: ProcessSpan | undefined, meter: RunMeter | undefined, calls: SettlingCalls) {
     this.start = start;
     this.span = span;
     this.meter = meter;
-    this.#acknowledge = acknowledge;
+    this.#calls = calls;
   }
 
   get logFields(): LogFields | undefined {
@@ -37,7 +43,11 @@ export class ObservedRun implements RunObserver {
   }
 
   startAcknowledge(): CallObserver | undefined {
-    return this.#acknowledge?.(this);
+    return this.#calls.acknowledge?.(this);
+  }
+
+  startTransaction(call: TransactionCall): CallObserver {
+    return this.#calls.transaction(this, call);
   }
 
   settled(report: SettlementReport): void {

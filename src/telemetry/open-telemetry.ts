@@ -16,12 +16,13 @@ import type {
   RunStart,
   SettlementReport,
   Telemetry,
+  TransactionCall,
 } from '../ports/telemetry.js';
 import type { CallSpan } from './call-span.js';
 import { MessageCarrier } from './message-carrier.js';
 import { Metering } from './metering.js';
 import { MetricBook } from './metric-book.js';
-import type { StartAcknowledge } from './observed-run.js';
+import type { SettlingCalls } from './observed-run.js';
 import { ObservedBatch, ObservedRun } from './observed-run.js';
 import type { OpenTelemetryOptions, ResolvedOptions } from './open-telemetry-options.js';
 import { resolveOpenTelemetryOptions } from './open-telemetry-options.js';
@@ -40,7 +41,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
 
 class OpenTelemetry implements Telemetry {
   readonly #options: ResolvedOptions;
-  readonly #acknowledge: StartAcknowledge | undefined;
+  readonly #settling: SettlingCalls;
   #open = 0;
   #tracing: Tracing | undefined;
   #metering: Metering | undefined;
@@ -50,8 +51,11 @@ class OpenTelemetry implements Telemetry {
 
   constructor(options: ResolvedOptions) {
     this.#options = options;
-    if (options.settleSpans !== 'off' || options.acknowledgeDuration)
-      this.#acknowledge = (run) => this.#startAcknowledge(run);
+    const asks = options.settleSpans !== 'off' || options.acknowledgeDuration;
+    this.#settling = {
+      acknowledge: asks ? (run) => this.#startAcknowledge(run) : undefined,
+      transaction: (run, call) => this.#startTransaction(run, call),
+    };
   }
 
   onStart(runtime: RuntimeView): void {
@@ -77,15 +81,14 @@ class OpenTelemetry implements Telemetry {
   startRun(start: RunStart): RunObserver | undefined {
     if (this.#tracing === undefined && this.#metering === undefined) return undefined;
     const span = this.#made('startRun', () => this.#tracing?.startRun(start));
-    return new ObservedRun(start, span, this.#metering?.runStarted(start), this.#acknowledge);
+    return new ObservedRun(start, span, this.#metering?.runStarted(start), this.#settling);
   }
 
   startBatch(start: BatchStart): BatchObserver | undefined {
     if (this.#tracing === undefined && this.#metering === undefined) return undefined;
     const spans = this.#made('startBatch', () => this.#tracing?.startBatch(start));
     const runs = start.deliveries.map(
-      (delivery, i) =>
-        new ObservedRun(delivery, spans?.runs[i], this.#metering?.runStarted(delivery), this.#acknowledge),
+      (delivery, i) => new ObservedRun(delivery, spans?.runs[i], this.#metering?.runStarted(delivery), this.#settling),
     );
     return new ObservedBatch(spans?.batch, runs);
   }
@@ -184,6 +187,20 @@ class OpenTelemetry implements Telemetry {
       failed: (error) => {
         measure(error);
         (made ?? open(startedMs))?.failed(error);
+      },
+    };
+  }
+
+  #startTransaction({ start, span, meter }: ObservedRun, call: TransactionCall): CallObserver {
+    const made = span && this.#made('startTransaction', () => this.#tracing?.startTransaction(call, start, span));
+    return {
+      done: () => {
+        meter?.transactionCall(call, undefined);
+        made?.done();
+      },
+      failed: (error) => {
+        meter?.transactionCall(call, error);
+        made?.failed(error);
       },
     };
   }

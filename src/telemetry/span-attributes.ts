@@ -1,7 +1,7 @@
 // The attributes that spans start with. Samplers see these; they are the same for each message of a handler and topic, so
 // they are made once, and a message that is not sampled costs no object.
 import type { Attributes } from '@opentelemetry/api';
-import type { BatchStart, PublishKind, RunStart } from '../ports/telemetry.js';
+import type { BatchStart, PublishKind, RunStart, TransactionCall } from '../ports/telemetry.js';
 import type { ResolvedOptions } from './open-telemetry-options.js';
 import * as names from './semconv.js';
 
@@ -57,9 +57,9 @@ export class SpanAttributes {
     );
   }
 
-  acknowledge({ topic, subscription }: RunStart): Attributes {
+  settle(call: 'ack' | TransactionCall, { topic, subscription }: RunStart): Attributes {
     return {
-      ...this.#operation('ack', 'settle'),
+      ...this.#operation(call, 'settle'),
       [names.DESTINATION_NAME]: topic,
       [names.SUBSCRIPTION_NAME]: subscription,
     };

@@ -1,9 +1,9 @@
-// Makes the spans: of runs, batches, publishes and acknowledgements, each with its parent and its links.
+// Makes the spans: of runs, batches, publishes, acknowledgements and transactions, each with its parent and its links.
 import type { Attributes, Context, Link, SpanContext, Tracer } from '@opentelemetry/api';
 import { ROOT_CONTEXT, SpanKind, context as contextApi, isSpanContextValid, trace } from '@opentelemetry/api';
 import { formatMessageId } from '../core/message-id.js';
 import type { MessageProperties } from '../core/properties.js';
-import type { BatchStart, PublishKind, PublishStart, RunStart } from '../ports/telemetry.js';
+import type { BatchStart, PublishKind, PublishStart, RunStart, TransactionCall } from '../ports/telemetry.js';
 import { CallSpan } from './call-span.js';
 import type { MessageCarrier } from './message-carrier.js';
 import { validSpanOf } from './message-carrier.js';
@@ -89,9 +89,14 @@ export class Tracing {
 
   /** @param startedMs epoch milliseconds, where it started earlier. */
   startAcknowledge(start: RunStart, run: ProcessSpan, startedMs?: number): CallSpan {
-    const attributes = this.#attributes.acknowledge(start);
+    const attributes = this.#attributes.settle('ack', start);
     const options = { kind: SpanKind.CLIENT, attributes, ...(startedMs !== undefined && { startTime: startedMs }) };
     return this.#call(this.#tracer.startSpan(`ack ${start.topic}`, options, run.context), run.context);
+  }
+
+  startTransaction(call: TransactionCall, start: RunStart, run: ProcessSpan): CallSpan {
+    const options = { kind: SpanKind.CLIENT, attributes: this.#attributes.settle(call, start) };
+    return this.#call(this.#tracer.startSpan(`${call} transaction`, options, run.context), run.context);
   }
 
   /** Ends what is still open. */

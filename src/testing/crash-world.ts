@@ -4,6 +4,7 @@ import { EmbeddedBroker } from '../broker/embedded-broker.js';
 import type { ReceivedMessage } from '../core/message.js';
 import type { Transport } from '../ports/transport.js';
 import type { DrainReport, Runtime } from '../runtime/runtime.js';
+import { memoryMetadataStore } from '../stores/memory/memory-metadata-store.js';
 import { embedded } from '../transports/embedded/embedded-transport.js';
 import { FakeClock } from './fake-clock.js';
 import type { CountedCall, Fault } from './faulty-transport.js';
@@ -28,7 +29,7 @@ const DRAIN_MS = 120_000;
 
 export class CrashWorld {
   readonly clock = new FakeClock();
-  readonly broker = new EmbeddedBroker({ clock: this.clock });
+  readonly broker = new EmbeddedBroker({ clock: this.clock, transactions: { store: memoryMetadataStore() } });
   readonly #cut: Cut;
   readonly #start: StartService;
   readonly #onGone: () => void;

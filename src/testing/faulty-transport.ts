@@ -2,6 +2,7 @@
 // Walking n over all calls of a scenario shows what each of them can do to a message.
 import { TransportError } from '../core/errors.js';
 import type { Clock } from '../ports/clock.js';
+import type { InTransaction, Transaction, TransactionOptions } from '../ports/transaction.js';
 import type { Publisher, PublisherRequest, Subscription, Transport } from '../ports/transport.js';
 import { subscriptionWith } from './subscription-with.js';
 
@@ -24,7 +25,8 @@ export const FAULTS: readonly Fault[] = [
 ];
 
 /** The calls that are counted: those that tell the broker, or a store, something. */
-export type CountedCall = 'publisher' | 'publish' | 'acknowledge' | 'redeliver' | 'store';
+export type CountedCall =
+  'publisher' | 'publish' | 'acknowledge' | 'redeliver' | 'begin' | 'commit' | 'abort' | 'store';
 
 export interface FaultPlan {
   /** The call that goes wrong, counted from 1; 0 for none. */
@@ -77,7 +79,7 @@ export class FaultyTransport implements Transport {
   async subscribe(spec: Parameters<Transport['subscribe']>[0]): Promise<Subscription> {
     const inner = await this.#inner.subscribe(spec);
     return subscriptionWith(inner, {
-      acknowledge: (ids) => this.#call('acknowledge', () => inner.acknowledge(ids)),
+      acknowledge: (ids, where) => this.#call('acknowledge', () => inner.acknowledge(ids, within(where))),
       acknowledgeCumulative: (id) => this.#call('acknowledge', () => inner.acknowledgeCumulative(id)),
       redeliver: (ids) => this.#call('redeliver', () => inner.redeliver(ids)),
       // It has no answer that could go wrong; of a process that is gone it reaches nobody.
@@ -90,13 +92,23 @@ export class FaultyTransport implements Transport {
   }
 
   async publisher(topic: string, options?: PublisherRequest): Promise<Publisher> {
-    const inner = await this.#call('publisher', () => this.#inner.publisher(topic, options));
+    const open = (): Promise<Publisher> => this.#inner.publisher(topic, options);
+    // One whose confirmation never came is gone with its connection, and its name is free.
+    const inner = await this.#call('publisher', open, (lostOne) => void lostOne.close());
     return {
       topic: inner.topic,
       nextSequenceId: () => inner.nextSequenceId(),
-      publish: (message, sequenceId) => this.#call('publish', () => inner.publish(message, sequenceId)),
+      publish: (message, sequenceId, where) =>
+        this.#call('publish', () => inner.publish(message, sequenceId, within(where))),
       close: () => inner.close(),
     };
+  }
+
+  async newTransaction(options?: TransactionOptions): Promise<Transaction> {
+    const begin = this.#inner.newTransaction?.bind(this.#inner);
+    if (begin === undefined) throw new Error(`${this.#inner.name} has no transactions`);
+    const inner = await this.#call('begin', () => begin(options));
+    return new FaultyTransaction(inner, (call, run) => this.#call(call, run));
   }
 
   close(): Promise<void> {
@@ -116,14 +128,15 @@ export class FaultyTransport implements Transport {
     });
   }
 
-  #call<T>(call: CountedCall, run: () => Promise<T>): Promise<T> {
+  /** @param forget what was done and nobody will ever hear of. */
+  #call<T>(call: CountedCall, run: () => Promise<T>, forget?: (done: T) => void): Promise<T> {
     // Of a process that is gone nothing reaches anybody.
     if (this.#gone) return new Promise(() => undefined);
     this.#counted += 1;
     this.#plan.onCall?.(call);
     if (this.#counted !== this.#plan.at) return run();
     this.#hit = call;
-    return this.#fail(run);
+    return this.#fail(run, forget);
   }
 
   #end(): void {
@@ -131,7 +144,7 @@ export class FaultyTransport implements Transport {
     this.#plan.onGone?.();
   }
 
-  #fail<T>(run: () => Promise<T>): Promise<T> {
+  #fail<T>(run: () => Promise<T>, forget: (done: T) => void = () => undefined): Promise<T> {
     const never = new Promise<T>(() => undefined);
     switch (this.#plan.fault) {
       case 'throws':
@@ -139,11 +152,17 @@ export class FaultyTransport implements Transport {
       case 'rejects-late':
         return new Promise((_, reject) => this.#plan.clock.setTimer(LATE_MS, () => reject(lost())));
       case 'answer-lost':
-        return run().then(() => Promise.reject(lost()));
+        return run().then((done) => {
+          forget(done);
+          throw lost();
+        });
       case 'hangs':
         return never;
       case 'hangs-done':
-        return run().then(() => never);
+        return run().then((done) => {
+          forget(done);
+          return never;
+        });
       case 'process-gone':
         this.#end();
         return never;
@@ -154,6 +173,36 @@ export class FaultyTransport implements Transport {
         });
     }
   }
+}
+
+/** The transport takes its own transactions only. */
+class FaultyTransaction implements Transaction {
+  readonly inner: Transaction;
+  readonly #call: (call: 'commit' | 'abort', run: () => Promise<void>) => Promise<void>;
+
+  constructor(inner: Transaction, call: (call: 'commit' | 'abort', run: () => Promise<void>) => Promise<void>) {
+    this.inner = inner;
+    this.#call = call;
+  }
+
+  get id(): Transaction['id'] {
+    return this.inner.id;
+  }
+  get state(): Transaction['state'] {
+    return this.inner.state;
+  }
+
+  commit(): Promise<void> {
+    return this.#call('commit', () => this.inner.commit());
+  }
+
+  abort(): Promise<void> {
+    return this.#call('abort', () => this.inner.abort());
+  }
+}
+
+function within(where: InTransaction | undefined): InTransaction | undefined {
+  return where?.transaction instanceof FaultyTransaction ? { transaction: where.transaction.inner } : where;
 }
 
 function lost(): TransportError {

@@ -12,6 +12,7 @@ import type {
   RunStart,
   SettlementReport,
   Telemetry,
+  TransactionCall,
 } from '../ports/telemetry.js';
 
 /** One run, as it was told. */
@@ -22,6 +23,8 @@ export interface RecordedRun {
   readonly report: SettlementReport | undefined;
   /** Calls of its settlement that failed. */
   readonly failedCalls: readonly string[];
+  /** What was asked of the coordinator of its transactions: `begin`, `commit`, `abort`, with ` failed` behind those that did. */
+  readonly transactionCalls: readonly string[];
   /** What followed from it, by kind and topic. */
   readonly published: readonly RecordedPublish[];
 }
@@ -123,12 +126,13 @@ export class RecordingTelemetry implements Telemetry {
 class Run implements RunObserver {
   readonly record: { -readonly [K in keyof RecordedRun]: RecordedRun[K] } & {
     readonly failedCalls: string[];
+    readonly transactionCalls: string[];
     readonly published: RecordedPublish[];
   };
   readonly #problems: string[];
 
   constructor(start: RunStart, problems: string[]) {
-    this.record = { start, end: 'running', report: undefined, failedCalls: [], published: [] };
+    this.record = { start, end: 'running', report: undefined, failedCalls: [], transactionCalls: [], published: [] };
     this.#problems = problems;
   }
 
@@ -143,6 +147,15 @@ class Run implements RunObserver {
       ended = true;
     };
     return { done: end, failed: end };
+  }
+
+  startTransaction(call: TransactionCall): CallObserver {
+    const ends: string[] = [];
+    const end = (how: string): void => {
+      if (ends.push(how) > 1) this.#problems.push(`${call} of a transaction ended twice`);
+      this.record.transactionCalls.push(how);
+    };
+    return { done: () => end(call), failed: () => end(`${call} failed`) };
   }
 
   settled(report: SettlementReport): void {

@@ -5,7 +5,7 @@ import type { Subscription } from '../ports/transport.js';
 export function subscriptionWith(inner: Subscription, change: Partial<Subscription>): Subscription {
   return {
     receive: (signal) => inner.receive(signal),
-    acknowledge: (ids) => inner.acknowledge(ids),
+    acknowledge: (ids, where) => inner.acknowledge(ids, where),
     acknowledgeCumulative: (id) => inner.acknowledgeCumulative(id),
     redeliver: (ids) => inner.redeliver(ids),
     ...(inner.negativeAcknowledgeOrdered !== undefined && {

@@ -13,6 +13,7 @@ import { encodeMessage } from '../runtime/message-encoder.js';
 import type { RuntimeOptions } from '../runtime/runtime-options.js';
 import { Runtime } from '../runtime/runtime.js';
 import { consoleLogger } from '../system/console-logger.js';
+import { memoryMetadataStore } from '../stores/memory/memory-metadata-store.js';
 import { embedded } from '../transports/embedded/embedded-transport.js';
 import { FakeClock } from './fake-clock.js';
 import type { TestDeadLetter, TestMessage, TestOutcome } from './test-reading.js';
@@ -37,7 +38,7 @@ const CALLS_OF_CLOSE = 30;
 export async function testRuntime(given: RuntimeOptions['handlers'] | TestRuntimeOptions): Promise<TestRuntime> {
   const clock = new FakeClock();
   const record = new TopicRecord();
-  const broker = new EmbeddedBroker({ clock, store: record });
+  const broker = new EmbeddedBroker({ clock, store: record, transactions: { store: memoryMetadataStore() } });
   const reports: SettlementReport[] = [];
   const watcher: Plugin = { name: 'pulsework-test-runtime', onSettled: (report) => void reports.push(report) };
   const kit = { logger: consoleLogger({ level: 'silent' }), random: () => 0.5, transport: embedded({ broker }) };

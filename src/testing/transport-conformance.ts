@@ -25,6 +25,8 @@ import { seekCases } from './conformance/seek-cases.js';
 import { settlementCases } from './conformance/settlement-cases.js';
 import { singleActiveCases } from './conformance/single-active-cases.js';
 import { topicCases } from './conformance/topic-cases.js';
+import { transactionCases } from './conformance/transaction-cases.js';
+import { transactionalAckCases } from './conformance/transactional-ack-cases.js';
 import { unloadCases } from './conformance/unload-cases.js';
 
 /** Titles are unique. Cases share nothing: they may run in any order and at the same time. */
@@ -53,6 +55,8 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...administrationCases,
   ...accessModeCases,
   ...restartCases,
+  ...transactionCases,
+  ...transactionalAckCases,
 ];
 
 /**

@@ -1,10 +1,10 @@
 // One transaction: what is published and acknowledged in it counts once it is committed, all of it or nothing. It knows
 // what is under way in it, since a message that reaches a broker after the end would block its topic.
-import { ConfigurationError, TransportError, containRejection, describeValue } from '../../core/errors.js';
-import { OptionChecker } from '../../core/options.js';
-import type { TransactionId } from '../../core/transaction-id.js';
-import type { Clock, Timer } from '../../ports/clock.js';
-import type { InTransaction, Transaction, TransactionState } from '../../ports/transaction.js';
+import { ConfigurationError, TransportError, containRejection, describeValue } from '../core/errors.js';
+import { OptionChecker } from '../core/options.js';
+import type { TransactionId } from '../core/transaction-id.js';
+import type { Clock, Timer } from '../ports/clock.js';
+import type { InTransaction, Transaction, TransactionState } from '../ports/transaction.js';
 import { transactionAborted, transactionEnded } from './transaction-errors.js';
 
 /** Whose acknowledgements are in it. */
@@ -15,7 +15,7 @@ export interface TransactionMember {
 }
 
 /** What it asks its coordinator for. */
-export interface TransactionCoordinator {
+export interface CoordinatorCalls {
   addPartition(id: TransactionId, topic: string): Promise<void>;
   addSubscription(id: TransactionId, topic: string, subscription: string): Promise<void>;
   /** @throws TransportError as `Transaction.commit`. */
@@ -26,7 +26,7 @@ export interface TransactionCoordinator {
 
 export interface TransactionParts {
   readonly id: TransactionId;
-  readonly coordinator: TransactionCoordinator;
+  readonly coordinator: CoordinatorCalls;
   readonly clock: Clock;
   readonly timeoutMs: number;
   /** The broker may end it from here on, and not before. */

@@ -1,7 +1,7 @@
 // What can become of a transaction other than what was asked for.
-import { TransportError } from '../../core/errors.js';
-import type { TransactionId } from '../../core/transaction-id.js';
-import { transactionText } from '../../core/transaction-id.js';
+import { TransportError } from '../core/errors.js';
+import type { TransactionId } from '../core/transaction-id.js';
+import { transactionText } from '../core/transaction-id.js';
 
 export function transactionEnded(id: TransactionId, why: string): TransportError {
   return final('TRANSACTION_ENDED', `transaction ${transactionText(id)} is not open any more: ${why}`);

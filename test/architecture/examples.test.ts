@@ -22,10 +22,24 @@ it('each example has a number of its own', () => {
   expect(names.length).toBeGreaterThanOrEqual(6);
 });
 
-it.each(names)('%s writes what it says it writes', { timeout: 60_000 }, async (name) => {
-  const run = await runEmbedded(`examples/${name}/main.ts`);
+/** test/postgres/examples.test.ts runs these. */
+const needsPostgres = (name: string): boolean => name.endsWith('-postgres');
 
-  expect(run).toEqual({ stdout: textOf(`examples/${name}/expected-output.txt`), stderr: '', exit: 0 });
+it.each(names.filter((name) => !needsPostgres(name)))(
+  '%s writes what it says it writes',
+  { timeout: 60_000 },
+  async (name) => {
+    const run = await runEmbedded(`examples/${name}/main.ts`);
+
+    expect(run).toEqual({ stdout: textOf(`examples/${name}/expected-output.txt`), stderr: '', exit: 0 });
+  },
+);
+
+it.each(names.filter(needsPostgres))('%s says in one line what it needs', { timeout: 60_000 }, async (name) => {
+  const run = await runProgram(`examples/${name}/main.ts`, { env: { PULSAR_URL: '', POSTGRES_URL: '' } });
+
+  const stderr = expect.stringMatching(/^this example needs a PostgreSQL: set POSTGRES_URL, .*\n$/) as string;
+  expect(run).toEqual({ stdout: '', stderr, exit: 1 });
 });
 
 it.each(names)('%s has a README that says how to run it and what to try next', (name) => {

@@ -18,14 +18,15 @@ const RULES: Readonly<Record<string, Rule>> = {
   'src/system': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
   'src/redelivery': { parts: ['src/ports', 'src/core'], packages: [] },
   'src/chunks': { parts: ['src/ports', 'src/core'], packages: [] },
+  'src/transactions': { parts: ['src/ports', 'src/core'], packages: [] },
   'src/broker': { parts: ['src/ports', 'src/core'], packages: [] },
   'src/runtime': { parts: ['src/redelivery', 'src/system', 'src/ports', 'src/core'], packages: [SCHEMA] },
   'src/transports/embedded': {
-    parts: ['src/broker', 'src/chunks', 'src/redelivery', 'src/system', 'src/ports', 'src/core'],
+    parts: ['src/broker', 'src/chunks', 'src/transactions', 'src/redelivery', 'src/system', 'src/ports', 'src/core'],
     packages: [],
   },
   'src/transports/wire': {
-    parts: ['src/chunks', 'src/redelivery', 'src/system', 'src/ports', 'src/core'],
+    parts: ['src/chunks', 'src/transactions', 'src/redelivery', 'src/system', 'src/ports', 'src/core'],
     packages: ['node:', 'lz4-wasm-nodejs', 'snappyjs', '@bokuweb/zstd-wasm'],
   },
   'src/transports/pulsar': {
@@ -37,6 +38,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   'src/stores/file': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
   // `better-sqlite3`, `libsql` and `node:sqlite` are loaded by a name that is found while the program runs.
   'src/stores/sqlite': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
+  // The pool is the user's: no driver is loaded.
+  'src/stores/postgres': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
   // The health endpoint needs Node's HTTP server, the slow handler warning the context of a run.
   'src/workflow': { parts: ['src/runtime', 'src/ports', 'src/core'], packages: [SCHEMA] },
   'src/plugins': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
@@ -59,13 +62,21 @@ const RULES: Readonly<Record<string, Rule>> = {
     parts: ['src/runtime', 'src/redelivery', 'src/stores/memory', 'src/system', 'src/ports', 'src/core'],
     packages: [],
   },
-  'src/embedded.ts': { parts: ['src/transports/embedded', 'src/broker', 'src/core'], packages: [] },
+  // It also picks where the transactions of a broker in memory are kept: brokers and transports know only ports.
+  'src/embedded.ts': {
+    parts: ['src/transports/embedded', 'src/broker', 'src/stores/memory', 'src/core'],
+    packages: [],
+  },
   'src/pulsar.ts': { parts: ['src/transports/pulsar'], packages: [] },
   'src/wire.ts': { parts: ['src/transports/wire', 'src/ports', 'src/core'], packages: [] },
   // It also picks what fits the stores of this system: those know only ports.
   'src/file.ts': { parts: ['src/stores/file', 'src/system', 'src/ports'], packages: [] },
   // The same: the clock.
-  'src/sqlite.ts': { parts: ['src/stores/sqlite', 'src/system', 'src/ports', 'src/core'], packages: [] },
+  'src/sqlite.ts': { parts: ['src/stores/sqlite', 'src/runtime', 'src/system', 'src/ports', 'src/core'], packages: [] },
+  'src/postgres.ts': {
+    parts: ['src/stores/postgres', 'src/runtime', 'src/system', 'src/ports', 'src/core'],
+    packages: [],
+  },
   // The same: signals of this process.
   'src/plugins.ts': { parts: ['src/plugins', 'src/system', 'src/ports'], packages: [] },
   'src/workflow.ts': { parts: ['src/workflow', 'src/stores/memory', 'src/ports', 'src/core'], packages: [] },
@@ -77,7 +88,17 @@ const RULES: Readonly<Record<string, Rule>> = {
   decorators: { parts: ['src/index.ts'], packages: [SCHEMA] },
   examples: {
     parts: [],
-    packages: ['pulsework', 'inversify', 'reflect-metadata', 'zod', 'valibot', 'vitest', '@opentelemetry', 'node:'],
+    packages: [
+      'pulsework',
+      'inversify',
+      'reflect-metadata',
+      'zod',
+      'valibot',
+      'vitest',
+      'pg',
+      '@opentelemetry',
+      'node:',
+    ],
   },
 };
 

@@ -337,8 +337,10 @@ const RUNTIME_MEMBERS = names<Runtime>({
   state: true,
   topology: true,
   health: true,
+  outboxHealth: true,
   subscription: true,
   publisher: true,
+  transaction: true,
   drain: true,
   close: true,
 });

@@ -32,10 +32,19 @@ async function prepareOnce(): Promise<string | undefined> {
   return undefined;
 }
 
-async function ownBroker(): Promise<string> {
+async function ownBroker(transactions = false): Promise<string> {
   const { startPulsar } = (await import(`${SUPPORT}/real-pulsar.js`)) as typeof RealPulsar;
   console.error('starting a broker for the benchmarks of the wire');
-  return (await startPulsar({ memoryMb: BROKER_MEMORY_MB, proxies: 0 })).serviceUrl;
+  return (await startPulsar({ memoryMb: BROKER_MEMORY_MB, proxies: 0, transactions })).serviceUrl;
+}
+
+/** The same with transactions, which the others need not pay for: always a broker of its own. */
+export async function prepareTransactionalBroker(): Promise<string | undefined> {
+  const { missingTools } = (await import(`${SUPPORT}/artifacts.js`)) as typeof Artifacts;
+  const missing = await missingTools();
+  if (missing !== undefined) return missing;
+  process.env['PULSEWORK_BENCH_TRANSACTIONS_URL'] = await ownBroker(true);
+  return undefined;
 }
 
 async function aboutOfficialClient(): Promise<string> {

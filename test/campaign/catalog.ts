@@ -3,6 +3,8 @@ import { brokerScaleCampaign } from './broker-scale-campaign.js';
 import type { Campaign } from './campaign.js';
 import { conformanceCampaign } from './conformance-campaign.js';
 import { crashCampaign } from './crash-campaign.js';
+import { exactlyOnceCampaign } from './exactly-once-campaign.js';
+import { durableKillsCampaign } from './durable-kills-campaign.js';
 import { faultsCampaign } from './faults-campaign.js';
 import { differentialCampaign } from './differential-campaign.js';
 import { killCampaign } from './kill-campaign.js';
@@ -10,9 +12,11 @@ import { nackScheduleCampaign } from './nack-schedule-campaign.js';
 import { orderingModelCampaign } from './ordering-model-campaign.js';
 import { otelLinesCampaign } from './otel-lines-campaign.js';
 import { orderingKillsCampaign } from './ordering-kills-campaign.js';
+import { outboxKillsCampaign } from './outbox-kills-campaign.js';
 import { outageCampaign } from './outage-campaign.js';
 import { redeliveryDelayCampaign } from './redelivery-delay-campaign.js';
 import { soakCampaign } from './soak-campaign.js';
+import { transactionsCampaign } from './transactions-campaign.js';
 import { wireCutsCampaign } from './wire-cuts-campaign.js';
 
 export const CAMPAIGNS: readonly Campaign[] = [
@@ -20,10 +24,14 @@ export const CAMPAIGNS: readonly Campaign[] = [
   crashCampaign,
   faultsCampaign,
   killCampaign,
+  durableKillsCampaign,
   orderingKillsCampaign,
+  outboxKillsCampaign,
+  exactlyOnceCampaign,
   wireCutsCampaign,
   differentialCampaign,
   orderingModelCampaign,
+  transactionsCampaign,
   nackScheduleCampaign,
   otelLinesCampaign,
   outageCampaign,

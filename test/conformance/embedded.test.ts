@@ -2,14 +2,14 @@
 import type { ConformanceHarness } from 'pulsework/testing';
 import { FakeClock, conformanceCases, missingFor, runConformanceCase } from 'pulsework/testing';
 import type { EmbeddedTransport } from 'pulsework/embedded';
-import { EmbeddedBroker, embedded } from 'pulsework/embedded';
+import { EmbeddedBroker, embedded, memoryMetadataStore } from 'pulsework/embedded';
 import { TransportError, deadLetterTopicName } from 'pulsework';
 import { test } from 'vitest';
 import { readAll } from './read-all.js';
 
 function embeddedHarness(deduplication: boolean): ConformanceHarness {
   const clock = new FakeClock();
-  const broker = new EmbeddedBroker({ clock, deduplication });
+  const broker = new EmbeddedBroker({ clock, deduplication, transactions: { store: memoryMetadataStore() } });
   let topics = 0;
   return {
     clock,

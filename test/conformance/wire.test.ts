@@ -8,6 +8,10 @@ describe.concurrent('wire', () => {
   for (const conformanceCase of conformanceCases) {
     const { title, needs = [], realTime = 'gate' } = conformanceCase;
     if (realTime !== 'gate') test(title, ({ skip }) => skip(`${realTime.only}: ${realTime.reason}`));
+    else if (needs.includes('transactions'))
+      test(title, ({ skip }) =>
+        skip('the shared broker has no transactions: test/integration/own-broker.test.ts runs it'),
+      );
     else if (needs.includes('producer-batches'))
       test(title, ({ pulsar, java, skip }) => runOnRealBroker(conformanceCase, wireHarness(pulsar, java), skip));
     else test(title, ({ pulsar, skip }) => runOnRealBroker(conformanceCase, wireHarness(pulsar), skip));

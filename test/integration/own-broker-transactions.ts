@@ -7,8 +7,10 @@ import { ConnectionPool } from '../../src/transports/wire/connection-pool.js';
 import { Lookup } from '../../src/transports/wire/lookup.js';
 import { PendingBytes } from '../../src/transports/wire/pending-message.js';
 import { resolveWireOptions } from '../../src/transports/wire/wire-options.js';
-import { WireClient } from '../../src/wire.js';
+import { WireClient, wire } from '../../src/wire.js';
 import type { WireConsumer, WireConsumerOptions } from '../../src/wire.js';
+import { runExactlyOnce } from '../campaign/exactly-once-run.js';
+import { Runtime, defineHandler, success, topic } from '../../src/index.js';
 import { eventually, receive, texts } from '../support/received.js';
 import type { testWithBroker } from '../support/real-pulsar/integration-test.js';
 import type { RealPulsar } from '../support/real-pulsar/real-pulsar.js';
@@ -64,6 +66,34 @@ export function transactionTests(test: ReturnType<typeof testWithBroker>): void 
     expect(texts(await receive(here, 8)).toSorted()).toEqual(expected);
     expect((await there.receive(8)).map(({ value }) => String(value)).toSorted()).toEqual(expected);
     await nothing(here);
+  });
+
+  test('transactional handlers make each result once, whoever is killed in the middle of its work', async ({
+    broker,
+    java,
+  }) => {
+    const options = { type: 'key-shared', ordering: 'key', concurrency: 16 } as const;
+    const plan = { seed: 7, jobs: 250, kills: 3, brokerKills: 0, processes: 2, options };
+    const totals = { jobs: 0, kills: 0, brokerKills: 0, told: 0 };
+
+    expect(await runExactlyOnce(plan, broker, java, totals)).toEqual([]);
+    expect(totals.kills).toBe(3);
+  });
+
+  test('transactional handlers are refused at start by a broker that has no transactions', async ({ pulsar }) => {
+    const source = topic('no-transactions');
+    const handler = defineHandler({
+      ...{ name: 'h', source, subscription: 's', transactional: true },
+      handle: () => success(),
+    });
+
+    await expect(
+      Runtime.start({ transport: wire({ serviceUrl: pulsar.serviceUrl }), handlers: [handler] }),
+    ).rejects.toMatchObject({
+      code: 'START_FAILED',
+      message: expect.stringContaining('transactionCoordinatorEnabled=true'),
+      cause: { code: 'TRANSACTIONS_UNAVAILABLE' },
+    });
   });
 
   test("Java's transaction is seen here once it is committed, and its aborted one never", async ({ broker, java }) => {

@@ -21,6 +21,7 @@ import type { PulsarPeer } from '../support/real-pulsar/pulsar-peer.js';
 import type { RealPulsar } from '../support/real-pulsar/real-pulsar.js';
 import { TestAuthority } from '../support/test-certificates.js';
 import { TokenServer } from '../support/token-server.js';
+import { transactionCaseTests } from './own-broker-transaction-cases.js';
 import { transactionTests } from './own-broker-transactions.js';
 
 // A broker starts within seconds; on an overloaded machine within minutes.
@@ -85,6 +86,7 @@ async function halfAcknowledged(serviceUrl: string, java: PulsarPeer) {
 
 // First: a broker that was restarted has none.
 describe('transactions', { retry: 0 }, () => transactionTests(test));
+describe.concurrent('transaction cases', { retry: 0 }, () => transactionCaseTests(test));
 
 // The gate's share of the campaign `outage`: a shorter one, noticed sooner. One outage of each kind serves all: a broker takes
 // long to start.

@@ -1,7 +1,7 @@
 // Runtimes on one embedded broker in which everything happens that a metric tells of: some of it lasts from the start on,
 // the rest happens once more in each round.
 import type { MeterProvider } from '@opentelemetry/api';
-import { EmbeddedBroker, embedded } from '../../src/embedded.js';
+import { EmbeddedBroker, embedded, memoryMetadataStore } from '../../src/embedded.js';
 import {
   Runtime,
   TransportError,
@@ -33,6 +33,7 @@ const hanging = texts('hanging');
 const banking = texts('banking');
 const quiet = texts('quiet');
 const together = texts('together');
+const once = texts('once');
 
 class CardDeclined extends Error {}
 class BankDown extends Error {}
@@ -55,7 +56,8 @@ export class MetricsWorld {
 
   constructor(options: MetricsWorldOptions) {
     this.#options = options;
-    this.#broker = new EmbeddedBroker({ clock: options.clock ?? systemClock });
+    const transactions = { store: memoryMetadataStore() };
+    this.#broker = new EmbeddedBroker({ clock: options.clock ?? systemClock, transactions });
   }
 
   /** Also begins what lasts: runs, waits, blocked keys, pauses, an outage. */
@@ -80,6 +82,7 @@ export class MetricsWorld {
     await this.#publish(letters, 'again by letter');
     await this.#publish(cutOff, 'success');
     for (const payload of ['one', 'two']) await this.#publish(together, payload);
+    await this.#publish(once, 'in a transaction');
     await this.#cutShort();
   }
 
@@ -133,6 +136,13 @@ export class MetricsWorld {
       defineHandler({ name: 'hanging', source: hanging, ...of, handle: ({ signal }) => untilAborted(signal) }),
       defineHandler({ name: 'banking', source: banking, ...of, outage, handle: bankDown }),
       defineHandler({ name: 'quiet', source: quiet, ...of, handle: () => success() }),
+      defineHandler({
+        name: 'once',
+        source: once,
+        ...of,
+        transactional: true,
+        handle: () => success(receipts.message('once')),
+      }),
       defineHandler({ name: 'together', source: together, ...of, batch, handle: (all) => all.map(() => success()) }),
     ];
   }
@@ -186,6 +196,7 @@ function refusing(inner: Transport, part: string): Transport {
     maxMessageBytes: inner.maxMessageBytes,
     clock: inner.clock,
     subscribe: (spec) => inner.subscribe(spec),
+    ...(inner.newTransaction !== undefined && { newTransaction: inner.newTransaction.bind(inner) }),
     close: () => inner.close(),
     publisher: async (name, options) => {
       const publisher = await inner.publisher(name, options);

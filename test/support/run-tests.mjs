@@ -2,7 +2,8 @@
 // `N passed, N failed, N skipped`. `npm test -- NAME` runs the test files whose path contains NAME.
 // With PULSEWORK_CHECK=1, which `npm run check` and the gate set, the other checks run beside the tests and count as well.
 // Integration tests run on PULSAR_URL, on the broker of `npm run pulsar:up`, or on one that is started for the run where
-// Java and Maven are found; else they are skipped, or fail with PULSEWORK_REQUIRE_BROKER=1.
+// Java and Maven are found; else they are skipped, or fail with PULSEWORK_REQUIRE_BROKER=1. Those of PostgreSQL run on
+// POSTGRES_URL or on a server that is started for the run where its binaries are found, and PULSEWORK_REQUIRE_POSTGRES=1 is theirs.
 import process from 'node:process';
 import { parseCLI, startVitest } from 'vitest/node';
 import { runChecks } from './checks.mjs';
@@ -21,7 +22,7 @@ await startVitest('test', filter, { ...options, watch: false, reporters: ['defau
 const problems = summary.problems({ wholeSuite });
 if (!typesHold) problems.push('the type check failed: see the top of this output');
 for (const name of await checking) problems.push(`${name} failed: see where it ended in this output`);
-const skips = oneForAllWithoutBroker(summary.skipLines());
+const skips = ['no broker', 'no postgres'].reduce(oneForAllWithout, summary.skipLines());
 const failures = [...summary.failureLines(), ...problems.map((problem) => `failed: ${problem}`)];
 for (const line of [...skips, ...failures]) console.log(line);
 
@@ -30,11 +31,11 @@ const { passed, failed, skipped } = summary.counts;
 console.log(`${passed} passed, ${failed + problems.length} failed, ${skipped} skipped`);
 if (problems.length > 0 || failed > 0) process.exitCode = 1;
 
-/** Whatever needs a broker that is not there is skipped for one reason: one line tells it. */
-function oneForAllWithoutBroker(lines) {
-  const withoutBroker = lines.filter((line) => line.includes(': no broker: '));
-  if (withoutBroker.length < 2) return lines;
-  const reason = withoutBroker[0].split(': no broker: ')[1];
-  const told = `skipped: ${withoutBroker.length} integration tests: no broker: ${reason}`;
-  return [...lines.filter((line) => !withoutBroker.includes(line)), told];
+/** Whatever needs a server that is not there is skipped for one reason: one line tells it. */
+function oneForAllWithout(lines, missing) {
+  const without = lines.filter((line) => line.includes(`: ${missing}: `));
+  if (without.length < 2) return lines;
+  const reason = without[0].split(`: ${missing}: `)[1];
+  const told = `skipped: ${without.length} tests: ${missing}: ${reason}`;
+  return [...lines.filter((line) => !without.includes(line)), told];
 }

@@ -1,13 +1,11 @@
 // Pending acknowledgements of a segment's subscription as operations of their transactions in a metadata store (PIP-473,
-// T-38 to T-42). Nobody tells it how a transaction ended: its header says so. An event only says: read the headers of what
-// you believe open, and so does every other occasion.
-import { toError } from '../../core/errors.js';
+// T-38 to T-42). Nobody tells it how a transaction ended: see `OpenTransactions`.
 import type { SequenceWatch } from '../../ports/metadata-store.js';
-import { pendingAckStoreClosed, transactionNotOpen } from './pending-ack-errors.js';
+import { OpenTransactions } from './open-transactions.js';
+import { pendingAckStoreClosed } from './pending-ack-errors.js';
 import type { AckedEntry, PendingAckOwner, PendingAckStore, PendingAckTarget } from './pending-ack-store.js';
 import { allDone } from './transaction-ending.js';
-import { isEnded, transactionNotFound } from './transaction-errors.js';
-import { parseTransactionKey } from './txn-paths.js';
+import { isEnded } from './transaction-errors.js';
 import type { StoredOp, TxnMetadataStore } from './txn-metadata-store.js';
 import type { FinalState } from './txn-paths.js';
 import type { AckOp, TransactionState } from './txn-records.js';
@@ -15,22 +13,15 @@ import type { AckOp, TransactionState } from './txn-records.js';
 export class MetadataPendingAckStore implements PendingAckStore {
   readonly #records: TxnMetadataStore;
   readonly #owner: PendingAckOwner;
-  readonly #report: (error: Error) => void;
+  readonly #open: OpenTransactions;
   #target: PendingAckTarget | undefined;
   #watch: SequenceWatch | undefined;
-  /** Transactions with operations here that are not known to have ended, or whose end is not applied completely. */
-  readonly #open = new Set<string>();
-  /** Events before count for nothing: the recovery reads all there is. */
-  #isRecovered = false;
-  #isClosed = false;
-  #running: Promise<void> | undefined;
-  #next: Promise<void> | undefined;
 
   /** @param report what failed and will be tried again at the next occasion. */
   constructor(records: TxnMetadataStore, owner: PendingAckOwner, report: (error: Error) => void) {
     this.#records = records;
     this.#owner = owner;
-    this.#report = report;
+    this.#open = new OpenTransactions({ records, apply: (...end) => this.#apply(...end), report });
   }
 
   /** In the order of T-41: watch, scan, read headers, take over what is open, apply what has ended. */
@@ -45,8 +36,8 @@ export class MetadataPendingAckStore implements PendingAckStore {
       this.#watch.close();
       throw error;
     }
-    if (this.#isClosed) this.#watch.close();
-    this.#isRecovered = true;
+    if (this.#open.isClosed) this.#watch.close();
+    this.#open.recovered();
   }
 
   appendIndividual(transaction: string, entries: readonly AckedEntry[]): Promise<void> {
@@ -73,18 +64,8 @@ export class MetadataPendingAckStore implements PendingAckStore {
     this.#open.delete(transaction);
   }
 
-  /** One run for all calls that come while another one runs. */
   reconcile(): Promise<void> {
-    if (!this.#isRecovered || this.#isClosed) return Promise.resolve();
-    if (this.#running === undefined) {
-      this.#running = this.#readHeaders().finally(() => (this.#running = undefined));
-      return this.#running;
-    }
-    this.#next ??= this.#running.then(() => {
-      this.#next = undefined;
-      return this.reconcile();
-    });
-    return this.#next;
+    return this.#open.reconcile();
   }
 
   async removeAll(): Promise<void> {
@@ -96,22 +77,21 @@ export class MetadataPendingAckStore implements PendingAckStore {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
     this.#watch?.close();
-    await this.#running;
+    await this.#open.close();
   }
 
   async #recover(target: PendingAckTarget): Promise<void> {
     const { topic, subscription } = this.#owner;
     const ops = byTransaction(await this.#records.acksOf(topic, subscription));
     const states = new Map<string, TransactionState>();
-    await Promise.all([...ops.keys()].map(async (each) => states.set(each, await this.#stateOf(each))));
+    await Promise.all([...ops.keys()].map(async (each) => states.set(each, await this.#open.stateOf(each))));
     for (const transaction of ops.keys()) this.#open.add(transaction);
     // First what has ended: what is still open may have been acknowledged after it.
     for (const [transaction, own] of ops) {
       const state = states.get(transaction);
       if (state === 'COMMITTED') takeOver(target, transaction, own);
-      if (state !== undefined && state !== 'OPEN') await this.#applyTerminal(transaction, state, target);
+      if (state !== undefined && state !== 'OPEN') await this.#open.ended(transaction, state);
     }
     for (const [transaction, own] of ops) if (states.get(transaction) === 'OPEN') takeOver(target, transaction, own);
   }
@@ -119,7 +99,7 @@ export class MetadataPendingAckStore implements PendingAckStore {
   /** One operation per position (T-39). */
   async #append(transaction: string, entries: readonly AckedEntry[], cumulative: true | null): Promise<void> {
     this.#checkOpen();
-    await this.#checkHeader(transaction);
+    await this.#open.checkOpen(transaction);
     // Before the first operation: were it after, an end in between would find it missing, and its event would be lost.
     this.#open.add(transaction);
     const { topic: segment, subscription } = this.#owner;
@@ -128,7 +108,7 @@ export class MetadataPendingAckStore implements PendingAckStore {
     );
     await allDone(appends);
     try {
-      await this.#checkHeader(transaction);
+      await this.#open.checkOpen(transaction);
     } catch (error) {
       // Its end may have been applied already, without these.
       if (isEnded(error)) await allDone(appends.map(async (path) => this.#records.deleteOp(await path)));
@@ -136,45 +116,10 @@ export class MetadataPendingAckStore implements PendingAckStore {
     }
   }
 
-  /** @throws TransportError TRANSACTION_ENDED unless it is open (T-42). */
-  async #checkHeader(transaction: string): Promise<void> {
-    const stored = await this.#records.readHeader(transaction);
-    if (stored?.header.state === 'OPEN') return;
-    const id = parseTransactionKey(transaction);
-    throw stored === undefined ? transactionNotFound(id) : transactionNotOpen(id, stored.header.state);
-  }
-
-  /** Without a header it was aborted: an operation outlives the header of no other (T-38). */
-  async #stateOf(transaction: string): Promise<TransactionState> {
-    return (await this.#records.readHeader(transaction))?.header.state ?? 'ABORTED';
-  }
-
-  async #readHeaders(): Promise<void> {
-    await Promise.all([...this.#open].map((transaction) => this.#readHeader(transaction)));
-  }
-
-  async #readHeader(transaction: string): Promise<void> {
-    const target = this.#target;
-    if (target === undefined) return;
-    try {
-      const state = await this.#stateOf(transaction);
-      if (state !== 'OPEN') await this.#applyTerminal(transaction, state, target);
-    } catch (error) {
-      this.#report(toError(error));
-    }
-  }
-
-  /** Whoever takes it out of the open ones applies it: first to the subscription, then its operations go (T-40). */
-  async #applyTerminal(transaction: string, state: FinalState, target: PendingAckTarget): Promise<void> {
-    if (this.#isClosed || !this.#open.delete(transaction)) return;
-    try {
-      await (state === 'COMMITTED' ? target.committed(transaction) : target.aborted(transaction));
-      await this.#deleteOps(transaction);
-    } catch (error) {
-      // Also where only the operations are left: nobody else deletes them, and its header stays as long.
-      this.#open.add(transaction);
-      this.#report(toError(error));
-    }
+  /** First to the subscription, then its operations go (T-40). */
+  async #apply(transaction: string, state: FinalState): Promise<void> {
+    await (state === 'COMMITTED' ? this.#target?.committed(transaction) : this.#target?.aborted(transaction));
+    await this.#deleteOps(transaction);
   }
 
   async #deleteOps(transaction: string): Promise<void> {
@@ -187,7 +132,7 @@ export class MetadataPendingAckStore implements PendingAckStore {
   }
 
   #checkOpen(): void {
-    if (this.#isClosed) throw pendingAckStoreClosed();
+    if (this.#open.isClosed) throw pendingAckStoreClosed();
   }
 }
 

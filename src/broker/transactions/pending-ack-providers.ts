@@ -1,9 +1,10 @@
 // Where the pending acknowledgements of a subscription are kept: those of segments in the metadata store, all others in a
-// log of their own (T-43).
+// log of their own (T-43). Who has something pending the metadata store knows of both.
 import { LoggedPendingAckStore } from './logged-pending-ack-store.js';
 import { MetadataPendingAckStore } from './metadata-pending-ack-store.js';
 import type { PendingAckLogs } from './pending-ack-log.js';
 import type { PendingAckOwner, PendingAckStore, PendingAckStoreProvider } from './pending-ack-store.js';
+import { RegisteredPendingAckStore } from './registered-pending-ack-store.js';
 import { isSegmentTopic } from './segment-topic-name.js';
 import type { TxnMetadataStore } from './txn-metadata-store.js';
 
@@ -24,6 +25,7 @@ export class DispatchingPendingAckStoreProvider implements PendingAckStoreProvid
   async open(owner: PendingAckOwner): Promise<PendingAckStore> {
     const { records, logs, report } = this.#places;
     if (isSegmentTopic(owner.topic)) return new MetadataPendingAckStore(records, owner, report);
-    return new LoggedPendingAckStore(await logs.open(owner));
+    const logged = new LoggedPendingAckStore(await logs.open(owner));
+    return new RegisteredPendingAckStore(logged, records, owner, report);
   }
 }

@@ -55,6 +55,13 @@ export interface PendingAckOwner {
 }
 
 export interface PendingAckStoreProvider {
+  /**
+   * Whether something may be kept of it from before. Where not, nothing is opened before the first acknowledgement in a
+   * transaction. @default true
+   */
+  mayHold?(owner: PendingAckOwner): boolean;
   /** One store per subscription may be open at a time. */
   open(owner: PendingAckOwner): Promise<PendingAckStore>;
+  /** The subscription is deleted: one of the same name is opened once `removed` is settled. */
+  leave?(owner: PendingAckOwner, removed: Promise<void>): void;
 }

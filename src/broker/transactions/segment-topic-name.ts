@@ -17,7 +17,8 @@ const DOMAIN = 'segment://';
 
 /** Whether a full topic name is one of a segment, by its domain. */
 export function isSegmentTopic(name: string): boolean {
-  return name.startsWith(DOMAIN);
+  // Callers without types are answered by whoever checks the name.
+  return typeof (name as unknown) === 'string' && name.startsWith(DOMAIN);
 }
 
 /** Hashes with four hexadecimal digits, the number with as many as it needs. */

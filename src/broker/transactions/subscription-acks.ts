@@ -67,10 +67,18 @@ export class SubscriptionAcks {
     const acks = this.#acks;
     // What is left of it is aborted by whoever has a subscription of this name later, or goes with its log.
     this.#closing = this.#closing.then(() => acks.remove()).catch(() => acks.close());
+    const { topic, subscription } = this.#subscription;
+    this.#provider.leave?.({ topic, subscription }, this.#closing);
   }
 
   used(): void {
     this.#acks.used();
+  }
+
+  /** Waits for what is being recorded. What is pending stays pending. */
+  async close(): Promise<void> {
+    this.#close();
+    await this.#closing;
   }
 
   withholds(position: number): boolean {
@@ -95,11 +103,6 @@ export class SubscriptionAcks {
 
   acknowledgeUpTo(transaction: string, place: MessagePlace): Promise<void> {
     return this.#acks.acknowledgeUpTo(transaction, [place]);
-  }
-
-  /** For whoever coordinates, where no metadata store tells it. */
-  get pending(): PendingAcks {
-    return this.#acks;
   }
 
   #close(): void {

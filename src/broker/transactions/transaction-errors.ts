@@ -2,6 +2,7 @@
 import { PulseworkError, TransportError } from '../../core/errors.js';
 import type { TransactionId } from '../../core/transaction-id.js';
 import { transactionText } from '../../core/transaction-id.js';
+import { parseTransactionKey } from './txn-paths.js';
 import type { FinalState } from './txn-paths.js';
 
 /** Pulsar's TransactionNotFound (T-36). */
@@ -30,6 +31,19 @@ export function notTheOwner(id: TransactionId, who: string | null): TransportErr
 export function tooManyActive(coordinator: number, max: number): TransportError {
   const text = `transaction coordinator ${coordinator} has ${max} open transactions, as many as "maxActiveTransactions"`;
   return new TransportError('BROKER_ERROR', `${text} allows; end some first`, { retriable: true });
+}
+
+/** Pulsar's NotAllowed `… already <STATE> — TxnConflict` (T-44): nothing can be published in it. */
+export function notOpenOnTopic(key: string, topic: string): TransportError {
+  const text = `Transaction ${transactionText(parseTransactionKey(key))} is not open on topic "${topic}"`;
+  return final('TRANSACTION_ENDED', text);
+}
+
+/** The topic was unloaded or deleted meanwhile. */
+export function bufferClosed(): TransportError {
+  return new TransportError('BROKER_ERROR', 'the topic is being loaded again; its transactions come with it', {
+    retriable: true,
+  });
 }
 
 export function coordinatorClosed(coordinator: number): TransportError {

@@ -10,7 +10,7 @@ import { isVersionConflict } from './transaction-errors.js';
 import * as paths from './txn-paths.js';
 import type { FinalState } from './txn-paths.js';
 import { decodeRecord, encodeRecord } from './txn-records.js';
-import type { AckOp, TxnEvent, TxnHeader, TxnOp, WriteOp } from './txn-records.js';
+import type { AbortedRecord, AckOp, EntryPlace, TxnEvent, TxnHeader, TxnOp, WriteOp } from './txn-records.js';
 
 const { TXN_INDEXES } = paths;
 
@@ -134,12 +134,19 @@ export class TxnMetadataStore {
     return (await this.#store.scanIndex(range)).map((entry) => opOf<AckOp>(entry));
   }
 
+  /** Keys, as `segmentKey` gives them, of segments that are written to, or were: those have a watermark. */
+  async writtenSegments(): Promise<readonly string[]> {
+    return [...(await this.#keysIn(TXN_INDEXES.writesBySegment)), ...(await this.#store.children(paths.WATERMARKS))];
+  }
+
+  /** Keys, as `subscriptionKey` gives them, of subscriptions that something is acknowledged on. */
+  acknowledgingSubscriptions(): Promise<readonly string[]> {
+    return this.#keysIn(TXN_INDEXES.acksBySubscription);
+  }
+
   /** The next transaction with operations behind `after`, in the order of keys; undefined: there is none. */
-  async nextWithOps(after?: string): Promise<string | undefined> {
-    // Paths of all records come before it.
-    const behind = after === undefined ? undefined : { key: after, path: '/~' };
-    const found = await this.#store.scanIndex({ index: TXN_INDEXES.opsByTransaction, after: behind, limit: 1 });
-    return found[0]?.key;
+  nextWithOps(after?: string): Promise<string | undefined> {
+    return this.#nextKey(TXN_INDEXES.opsByTransaction, after);
   }
 
   /** What a participant does last, once it has applied the outcome (T-40). False when it was gone. */
@@ -180,6 +187,37 @@ export class TxnMetadataStore {
     return this.#store.delete(path);
   }
 
+  /** Up to which entry of the segment all outcomes are in effect (T-46); undefined before the first. */
+  async readWatermark(segment: string): Promise<EntryPlace | undefined> {
+    const entry = await this.#store.get(paths.watermarkPath(segment));
+    return entry && (decodeRecord(entry.path, entry.value) as EntryPlace);
+  }
+
+  async writeWatermark(segment: string, { ledgerId, entryId }: EntryPlace): Promise<void> {
+    await this.#store.put(paths.watermarkPath(segment), encodeRecord({ ledgerId, entryId }));
+  }
+
+  async deleteWatermark(segment: string): Promise<void> {
+    await this.#store.delete(paths.watermarkPath(segment));
+  }
+
+  /** For as long as entries of it are kept: its header may go earlier. */
+  async writeAborted(segment: string, { transaction, ledgerId, entryId }: AbortedRecord): Promise<void> {
+    const indexes = [{ index: TXN_INDEXES.abortedByPosition, key: paths.abortedKey(segment, ledgerId, entryId) }];
+    const record = { transaction, ledgerId, entryId };
+    await this.#store.put(paths.abortedPath(segment, transaction), encodeRecord(record), { indexes });
+  }
+
+  /** In the order of places. */
+  async abortedOn(segment: string): Promise<readonly AbortedRecord[]> {
+    const range = { index: TXN_INDEXES.abortedByPosition, ...paths.abortedKeysOf(segment) };
+    return (await this.#store.scanIndex(range)).map(({ path, value }) => decodeRecord(path, value) as AbortedRecord);
+  }
+
+  async deleteAborted(segment: string, transaction: string): Promise<void> {
+    await this.#store.delete(paths.abortedPath(segment, transaction));
+  }
+
   /** The last number that the coordinator gave; -1n before the first. */
   async readCounter(coordinator: number): Promise<{ readonly last: bigint; readonly version: number }> {
     const path = paths.counterPath(coordinator);
@@ -194,6 +232,19 @@ export class TxnMetadataStore {
   /** @throws PulseworkError STORE_VERSION_CONFLICT when somebody else took a number meanwhile: read again. */
   async writeCounter(coordinator: number, last: bigint, expectedVersion: number): Promise<void> {
     await this.#store.put(paths.counterPath(coordinator), encodeRecord({ last: String(last) }), { expectedVersion });
+  }
+
+  /** Each once, however many entries it has. */
+  async #keysIn(index: string): Promise<readonly string[]> {
+    const keys: string[] = [];
+    for (let key = await this.#nextKey(index); key !== undefined; key = await this.#nextKey(index, key)) keys.push(key);
+    return keys;
+  }
+
+  async #nextKey(index: string, after?: string): Promise<string | undefined> {
+    // Paths of all records come before it.
+    const behind = after === undefined ? undefined : { key: after, path: '/~' };
+    return (await this.#store.scanIndex({ index, after: behind, limit: 1 }))[0]?.key;
   }
 
   #putHeader(transaction: string, header: TxnHeader, expectedVersion: number): Promise<number> {

@@ -5,8 +5,8 @@
 //   /txn/op/<transaction>-<number>                      operation     by transaction, and by segment or subscription
 //   /txn/segment-events/<segment>-<number>              event         by time
 //   /txn/subscription-events/<segment>:<sub>-<number>   event         by time
-//   /txn/segment-state/watermark/<segment>              of the transaction buffer
-//   /txn/segment-state/aborted/<segment>:<transaction>  of the transaction buffer
+//   /txn/segment-state/watermark/<segment>              place up to which the outcome of every entry is in effect
+//   /txn/segment-state/aborted/<segment>:<transaction>  aborted there    by the place of its last entry
 //   /txn/tc-seq/<coordinator>                           the last number that a coordinator gave
 import { PulseworkError, describeValue } from '../../core/errors.js';
 import { checkMetadataName } from '../../core/metadata-rules.js';
@@ -65,8 +65,11 @@ export function subscriptionEventsPrefix(segment: string, subscription: string):
   return `/txn/subscription-events/${subscriptionKey(segment, subscription)}`;
 }
 
+/** What lies directly below has the names of segments' keys. */
+export const WATERMARKS = '/txn/segment-state/watermark';
+
 export function watermarkPath(segment: string): string {
-  return `/txn/segment-state/watermark/${segmentKey(segment)}`;
+  return `${WATERMARKS}/${segmentKey(segment)}`;
 }
 
 export function abortedPath(segment: string, transaction: string): string {
@@ -106,6 +109,13 @@ export function finalStateKey(state: FinalState, finalizedAtMs: number): string 
 /** `<segment>:<ledger>:<entry>`: the entries of one segment stand in the order of positions. */
 export function abortedKey(segment: string, ledgerId: number, entryId: number): string {
   return `${segmentKey(segment)}:${numberKey(ledgerId)}:${numberKey(entryId)}`;
+}
+
+/** Bounds of the keys that `abortedKey` gives the entries of one segment. */
+export function abortedKeysOf(segment: string): { readonly from: string; readonly to: string } {
+  const key = segmentKey(segment);
+  // `;` is what comes after `:`.
+  return { from: `${key}:`, to: `${key};` };
 }
 
 /** As Java's URLEncoder, so that records of both have the same paths. @throws ConfigurationError for what is no name. */

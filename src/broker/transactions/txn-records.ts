@@ -58,9 +58,28 @@ export interface TxnEvent {
   readonly decision: FinalState;
 }
 
+/** Where an entry is. */
+export interface EntryPlace {
+  readonly ledgerId: number;
+  readonly entryId: number;
+}
+
+/** None of the messages that the transaction wrote to a segment is one; the place is that of the last (T-45). */
+export interface AbortedRecord extends EntryPlace {
+  readonly transaction: string;
+}
+
 const FORMAT_VERSION = 1;
 
-export function encodeRecord(record: TxnHeader | TxnOp | TxnEvent | { readonly last: string }): Uint8Array {
+/** A record of another kind that is kept next to those of transactions. */
+export interface OtherRecord {
+  readonly kind: string;
+  readonly transaction: string;
+}
+
+export function encodeRecord(
+  record: TxnHeader | TxnOp | TxnEvent | EntryPlace | AbortedRecord | OtherRecord | { readonly last: string },
+): Uint8Array {
   return new TextEncoder().encode(JSON.stringify({ formatVersion: FORMAT_VERSION, ...record }));
 }
 

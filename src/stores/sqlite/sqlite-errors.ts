@@ -20,6 +20,7 @@ const NAMES: Readonly<Record<number, string>> = {
 const CODES: Readonly<Record<string, ErrorCode>> = {
   ...FILE_SYSTEM_CODES,
   BUSY: 'STORE_LOCKED',
+  IN_TRANSACTION: 'STORE_LOCKED',
   LOCKED: 'STORE_LOCKED',
   FULL: 'STORE_FULL',
   PERM: 'STORE_NOT_WRITABLE',
@@ -31,7 +32,8 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
 
 const REMEDIES: Readonly<Partial<Record<ErrorCode, string>>> = {
   ...FILE_SYSTEM_REMEDIES,
-  STORE_LOCKED: 'another process has it for itself, or writes to it without end; close it there first',
+  STORE_LOCKED:
+    'another process has it for itself, or writes to it without end, or a transaction of yours is open on it; end that first',
   STORE_FORMAT_UNKNOWN: 'use another path, or move the file away to start without what it holds',
 };
 
@@ -44,7 +46,7 @@ export function sqliteError(name: string, doing: string, cause: unknown): Pulsew
   return new PulseworkError(code, remedy === undefined ? message : `${message}; ${remedy}`, { cause });
 }
 
-/** Somebody else writes, or has it for himself, at this moment. */
+/** Somebody else writes, has it for himself, or has a transaction open on the same connection, at this moment. */
 export function isBusy(error: unknown): boolean {
   return CODES[resultName(error) ?? ''] === 'STORE_LOCKED';
 }
@@ -57,6 +59,7 @@ export function isDiskFault(error: unknown): boolean {
 /** `BUSY` for SQLITE_BUSY and all that extend it; the error code of the file system where it came from there. */
 function resultName(error: unknown): string | undefined {
   const { code, rawCode, errcode, message } = toError(error) as Error & Readonly<Record<string, unknown>>;
+  if (message.includes('within a transaction')) return 'IN_TRANSACTION';
   const number = [errcode, rawCode, Number(/: (\d+)"?\)$/.exec(message)?.[1])].find(isResultCode);
   if (number !== undefined) return NAMES[number & 0xff];
   if (typeof code !== 'string') return undefined;

@@ -8,7 +8,8 @@ import { findSqliteDriver } from './find-sqlite-driver.js';
 import type { SqliteConnection, SqliteDatabase, SqliteDatabaseClass } from './sqlite-driver.js';
 import { sqliteConnection } from './sqlite-driver.js';
 import { isBusy, isDiskFault, sqliteError } from './sqlite-errors.js';
-import { checkFormat, migrate, MIGRATIONS } from './sqlite-format.js';
+import type { SqliteFormat } from './sqlite-format.js';
+import { fileFormat, MIGRATIONS } from './sqlite-format.js';
 
 /** What a thread waits inside SQLite for another process: as long as a usual transaction takes. After it others have a turn. */
 const BLOCKING_WAIT_MS = 20;
@@ -16,16 +17,26 @@ const BLOCKING_WAIT_MS = 20;
 const RETRY_MS = 10;
 /** Of one transaction: so that a burst of writes does not hold up everything else in this process. */
 const MAX_GROUP = 500;
+/** To which the log is cut back after a large transaction. */
+const MAX_LOG_BYTES = 16 * 1024 * 1024;
 
 export interface SqliteFileOptions {
   /** For errors. */
   readonly name: string;
   readonly place: { readonly path: string; readonly driver?: SqliteDatabaseClass | undefined } | SqliteDatabase;
   readonly exclusive: boolean;
+  /** Whether a new file is made so that what it is free of can be given back to the disk. @default false */
+  readonly shrinks?: boolean | undefined;
   readonly busyTimeoutMs: number;
   readonly clock: Clock;
   /** @default those of this version; for tests */
   readonly migrations?: readonly string[] | undefined;
+  /** @default a file of this library alone, with these migrations */
+  readonly format?: SqliteFormat | undefined;
+  /** The database is also for others, who have set it up: its settings stay as they are. @default false */
+  readonly keepsSettings?: boolean | undefined;
+  /** What a confirmed write survives: `process` is quicker. @default 'machine' */
+  readonly survives?: 'machine' | 'process' | undefined;
 }
 
 interface Write {
@@ -36,7 +47,7 @@ interface Write {
 
 export class SqliteFile {
   readonly #options: SqliteFileOptions;
-  readonly #migrations: readonly string[];
+  readonly #format: SqliteFormat;
   #connection: SqliteConnection | undefined;
   #opening: Promise<SqliteConnection> | undefined;
   #closing: Promise<void> | undefined;
@@ -47,7 +58,7 @@ export class SqliteFile {
 
   constructor(options: SqliteFileOptions) {
     this.#options = options;
-    this.#migrations = options.migrations ?? MIGRATIONS;
+    this.#format = options.format ?? fileFormat(options.migrations ?? MIGRATIONS);
   }
 
   /** May be called again after it failed. @throws PulseworkError as `MetadataStore.open` */
@@ -110,7 +121,7 @@ export class SqliteFile {
     try {
       await this.#whenFree(() => this.#prepare(connection));
     } catch (error) {
-      quietly(() => unlock(connection));
+      if (this.#options.keepsSettings !== true) quietly(() => unlock(connection));
       if (!isGiven) connection.close();
       throw error;
     }
@@ -119,11 +130,20 @@ export class SqliteFile {
   }
 
   #prepare(connection: SqliteConnection): void {
-    const { name, exclusive } = this.#options;
+    const { name, keepsSettings } = this.#options;
+    if (keepsSettings === true) this.#format.check(connection, name);
+    else this.#setUp(connection);
+    inTransaction(connection, () => this.#format.migrate(connection, name));
+  }
+
+  #setUp(connection: SqliteConnection): void {
+    const { name, exclusive, shrinks, survives } = this.#options;
     connection.pragma(`busy_timeout = ${BLOCKING_WAIT_MS}`);
     // SQLite's own lock on the file: it goes with the process, however that ends.
     if (exclusive) connection.pragma('locking_mode = EXCLUSIVE');
-    checkFormat(connection, name, this.#migrations);
+    this.#format.check(connection, name);
+    // Void in a file that has tables already.
+    if (shrinks === true) connection.pragma('auto_vacuum = INCREMENTAL');
     const mode = connection.pragma('journal_mode = WAL');
     if (mode !== 'wal')
       throw new PulseworkError(
@@ -131,9 +151,9 @@ export class SqliteFile {
         `store "${name}": its journal mode is ${String(mode)}, WAL cannot be had here`,
       );
     // The log is forced to the disk at each commit; on a Mac that takes a call of its own.
-    connection.pragma('synchronous = FULL');
+    connection.pragma(survives === 'process' ? 'synchronous = NORMAL' : 'synchronous = FULL');
     connection.pragma('fullfsync = ON');
-    inTransaction(connection, () => migrate(connection, name, this.#migrations));
+    connection.pragma(`journal_size_limit = ${MAX_LOG_BYTES}`);
   }
 
   async #writeAll(): Promise<void> {
@@ -208,6 +228,26 @@ export class SqliteFile {
       ? new PulseworkError('ILLEGAL_STATE', `store "${name}" is not open yet; open() it first`)
       : new PulseworkError('ALREADY_CLOSED', `store "${name}" was closed before the call`);
   }
+}
+
+export type SqliteFileUse = Pick<SqliteFile, 'open' | 'checkOpen' | 'read' | 'write' | 'close'>;
+
+/** A file that somebody else opens and closes: once the use of it is closed, that alone is over. */
+export function sharedFile(file: SqliteFile, name: string): SqliteFileUse {
+  let isClosed = false;
+  const checkOpen = (): void => {
+    if (isClosed) throw new PulseworkError('ALREADY_CLOSED', `store "${name}" was closed before the call`);
+    file.checkOpen();
+  };
+  return {
+    checkOpen,
+    open: () => file.open(),
+    read: (act) => file.read(act),
+    write: (act) => file.write(act),
+    close: async () => {
+      isClosed = true;
+    },
+  };
 }
 
 /** All or nothing of it. A commit that fails is taken back. */

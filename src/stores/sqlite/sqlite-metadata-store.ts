@@ -20,7 +20,7 @@ import type {
 } from '../../ports/metadata-store.js';
 import { MetadataStatements } from './metadata-statements.js';
 import { SequenceWatches } from './sequence-watches.js';
-import type { SqliteFileOptions } from './sqlite-file.js';
+import type { SqliteFileOptions, SqliteFileUse } from './sqlite-file.js';
 import { SqliteFile } from './sqlite-file.js';
 
 export interface SqliteMetadataStoreSettings extends SqliteFileOptions {
@@ -29,14 +29,14 @@ export interface SqliteMetadataStoreSettings extends SqliteFileOptions {
 
 export class SqliteMetadataStore implements MetadataStore {
   readonly name: string;
-  readonly #file: SqliteFile;
+  readonly #file: SqliteFileUse;
   readonly #watches: SequenceWatches;
   #opened: MetadataStatements | undefined;
 
-  /** Settings that were checked. */
-  constructor(settings: SqliteMetadataStoreSettings) {
+  /** Settings that were checked. @param file shared with others. @default a file of its own */
+  constructor(settings: SqliteMetadataStoreSettings, file: SqliteFileUse = new SqliteFile(settings)) {
     this.name = settings.name;
-    this.#file = new SqliteFile(settings);
+    this.#file = file;
     this.#watches = new SequenceWatches({
       clock: settings.clock,
       // Whoever has the file for itself hears of every append.

@@ -27,7 +27,7 @@ export interface SqliteMetadataStoreOptions {
 }
 
 /** Many times what a transaction takes, and less than a caller waits by default. */
-const DEFAULT_BUSY_TIMEOUT_MS = 5_000;
+export const DEFAULT_BUSY_TIMEOUT_MS = 5_000;
 /** A look costs some microseconds. */
 const DEFAULT_POLL_INTERVAL_MS = 100;
 
@@ -53,13 +53,21 @@ export function resolveSqliteMetadataStoreOptions(
 }
 
 function checkOptions(check: OptionChecker, options: SqliteMetadataStoreOptions): void {
-  const { path, driver, database } = options;
   check.unknownOptions(options, KNOWN);
+  checkPlace(check, options);
+  check.boolean('exclusive', options.exclusive);
+  check.durationMs('pollIntervalMs', options.pollIntervalMs, { minMs: 1 });
+}
+
+/** What every store in SQLite has. */
+export function checkPlace(
+  check: OptionChecker,
+  options: Pick<SqliteMetadataStoreOptions, 'path' | 'driver' | 'database' | 'busyTimeoutMs' | 'clock'>,
+): void {
+  const { path, driver, database } = options;
   check.nonEmptyString('path', path);
   check.function('driver', driver, 'a class such as Database of better-sqlite3');
-  check.boolean('exclusive', options.exclusive);
   check.durationMs('busyTimeoutMs', options.busyTimeoutMs);
-  check.durationMs('pollIntervalMs', options.pollIntervalMs, { minMs: 1 });
   check.methods('clock', options.clock, ['now', 'setTimer', 'nextTurn'], 'e.g. a FakeClock');
   if ((path === undefined) === (database === undefined))
     check.problem('needs either "path", a file, or "database", an open one');
@@ -75,6 +83,6 @@ function isDatabase(value: unknown): boolean {
   return typeof exec === 'function' && typeof prepare === 'function';
 }
 
-function pathHint(options: unknown): string {
+export function pathHint(options: unknown): string {
   return typeof options === 'string' ? `{ path: ${JSON.stringify(options)} }` : '{ path }';
 }

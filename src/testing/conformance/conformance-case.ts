@@ -9,7 +9,7 @@ import type { Capability, Publisher, Transport } from '../../ports/transport.js'
 import type { ConformanceWorld } from './conformance-world.js';
 
 /** A rule with its number in docs/semantics.md, e.g. `A-15: acknowledging again is no error`. */
-export type ConformanceRule = `${'N' | 'A' | 'D' | 'K' | 'Y' | 'S' | 'G'}-${number}: ${string}`;
+export type ConformanceRule = `${'N' | 'A' | 'D' | 'K' | 'Y' | 'T' | 'S' | 'G'}-${number}: ${string}`;
 
 /** What a harness may be unable to do, whatever its transport can. */
 export type HarnessAbility =

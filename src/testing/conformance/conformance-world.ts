@@ -5,6 +5,7 @@ import type { EncodedMessage, ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
 import type { SubscriptionSpec } from '../../core/subscription-spec.js';
 import type { Clock } from '../../ports/clock.js';
+import type { Transaction, TransactionOptions } from '../../ports/transaction.js';
 import type { Publisher, Transport } from '../../ports/transport.js';
 import type { ConformanceHarness, OptionalMember, SubscriptionFigures } from './conformance-case.js';
 import { ConformanceFailure } from './expectations.js';
@@ -71,6 +72,43 @@ export class ConformanceWorld {
       ids.push(await this.until(publishing, 'the receipt of a publish'));
     }
     return ids;
+  }
+
+  /** Of the transport of the world. Only for cases that need 'transactions'. */
+  async begin(options?: TransactionOptions): Promise<Transaction> {
+    const transport = await this.transport();
+    if (transport.newTransaction === undefined) throw new ConformanceFailure('a case with transactions must need them');
+    return this.until(transport.newTransaction(options), 'a new transaction');
+  }
+
+  /** As parts of `transaction`, one after the other. Gives the receipts. */
+  async publishIn(
+    transaction: Transaction,
+    topic: string,
+    ...messages: readonly TestMessage[]
+  ): Promise<readonly MessageId[]> {
+    const publisher = await this.publisher(topic);
+    const ids: MessageId[] = [];
+    for (const message of messages) {
+      const publishing = publisher.publish(encoded(message), publisher.nextSequenceId(), { transaction });
+      ids.push(await this.until(publishing, 'the receipt of a publish in a transaction'));
+    }
+    return ids;
+  }
+
+  /** Until its outcome is decided; readers see it within moments. */
+  async commit(transaction: Transaction): Promise<void> {
+    await this.until(transaction.commit(), 'a commit');
+  }
+
+  async abort(transaction: Transaction): Promise<void> {
+    await this.until(transaction.abort(), 'an abort');
+  }
+
+  /** Only for cases that need 'statistics': what is committed is acknowledged within moments. */
+  async backlogIs(topic: string, backlog: number, subscription = 's'): Promise<void> {
+    const left = async (): Promise<boolean> => (await this.figures(topic, subscription)).backlog === backlog;
+    await this.eventually(left, `a backlog of ${backlog}`);
   }
 
   /** One publisher per topic, so that order and sequence ids are one producer's. */

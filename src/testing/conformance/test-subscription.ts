@@ -1,6 +1,7 @@
 // A subscription in the hands of a case: takes exactly as many messages as are wanted, and sees when none come.
 import type { ReceivedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
+import type { Transaction } from '../../ports/transaction.js';
 import type { Subscription } from '../../ports/transport.js';
 import type { ConformanceWorld } from './conformance-world.js';
 import { ConformanceFailure, expectEqual, textOf, textsOf } from './expectations.js';
@@ -68,6 +69,14 @@ export class TestSubscription {
 
   async acknowledge(...messages: readonly (ReceivedMessage | undefined)[]): Promise<void> {
     await this.#world.until(this.port.acknowledge(idsOf(messages)), 'an acknowledgement');
+  }
+
+  /** As parts of `transaction`. */
+  async acknowledgeIn(transaction: Transaction, ...messages: readonly (ReceivedMessage | undefined)[]): Promise<void> {
+    await this.#world.until(
+      this.port.acknowledge(idsOf(messages), { transaction }),
+      'an acknowledgement in a transaction',
+    );
   }
 
   async acknowledgeCumulative(message: ReceivedMessage | undefined): Promise<void> {

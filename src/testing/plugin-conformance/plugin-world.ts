@@ -11,6 +11,7 @@ import type { Plugin } from '../../ports/plugin.js';
 import type { SettlementReport } from '../../ports/telemetry.js';
 import { Runtime } from '../../runtime/runtime.js';
 import { systemClock } from '../../system/system-clock.js';
+import { memoryMetadataStore } from '../../stores/memory/memory-metadata-store.js';
 import { embedded } from '../../transports/embedded/embedded-transport.js';
 import { FakeClock } from '../fake-clock.js';
 import { WatchedPlugin } from './watched-plugin.js';
@@ -55,7 +56,7 @@ export class PluginWorld {
   /** The next publishes fail with it. */
   publishFailure: Error | undefined;
   readonly problem: (sentence: string) => void;
-  readonly #broker = new EmbeddedBroker({ clock: this.clock });
+  readonly #broker = new EmbeddedBroker({ clock: this.clock, transactions: { store: memoryMetadataStore() } });
   readonly #plugin: Plugin;
   readonly #watched: WatchedPlugin;
   #runtime: Runtime | undefined;

@@ -83,6 +83,11 @@ export class ChunkedMessages {
     });
   }
 
+  /** As ids of this topic. */
+  idsOf(entries: readonly EntryPosition[]): readonly MessageId[] {
+    return entries.map((entry) => this.#idOf(entry));
+  }
+
   /** The broker has it: these are acknowledged. */
   confirmed(messages: readonly ChunkedMessage[]): void {
     for (const message of messages) this.#acks.confirmed(message);

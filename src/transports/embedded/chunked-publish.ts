@@ -17,11 +17,12 @@ export async function publishInChunks(
   message: EncodedMessage,
   sequenceId: number,
   sizes: ChunkSizes,
+  transaction?: string,
 ): Promise<MessageId> {
   const copy = producer.copyOf(message, sequenceId);
   const { payload, key, orderingKey, properties, eventTimeMs, deliverAtMs } = copy;
   const room = payload === null ? Infinity : roomFor(payload.length, copy.bytes - payload.length, sizes);
-  if (payload === null || payload.length <= room) return producer.publish(copy, sequenceId);
+  if (payload === null || payload.length <= room) return producer.publish(copy, sequenceId, undefined, transaction);
   const { length: totalBytes } = payload;
   const count = Math.ceil(totalBytes / room);
   const uuid = chunkUuid(producer.producerName, sequenceId);
@@ -29,7 +30,7 @@ export async function publishInChunks(
   const publishing = Array.from({ length: count }, (_, index) => {
     const piece = payload.subarray(index * room, (index + 1) * room);
     const part = { payload: piece, key, orderingKey, properties, eventTimeMs, deliverAtMs };
-    return producer.publish(part, sequenceId, { uuid, index, count, totalBytes });
+    return producer.publish(part, sequenceId, { uuid, index, count, totalBytes }, transaction);
   });
   const ids = await Promise.all(publishing);
   return chunkedPlace(ids[count - 1] as MessageId, ids[0] as MessageId);

@@ -4,8 +4,12 @@ import type { AccessMode } from '../../core/access-mode.js';
 import { TransportError } from '../../core/errors.js';
 import type { EncodedMessage } from '../../core/message.js';
 import type { MessageId } from '../../core/message-id.js';
+import { transactionKey } from '../../core/transaction-id.js';
 import type { Timer } from '../../ports/clock.js';
+import type { InTransaction } from '../../ports/transaction.js';
 import type { Publisher } from '../../ports/transport.js';
+import { transactionOf } from '../../transactions/open-transaction.js';
+import type { OpenTransaction } from '../../transactions/open-transaction.js';
 import type { EmbeddedBroker } from '../../broker/embedded-broker.js';
 import type { ProducerHandle } from '../../broker/producer-handle.js';
 import { partitionFor } from '../../broker/routing.js';
@@ -41,6 +45,8 @@ export class EmbeddedPublisher implements Publisher {
   #growAgain: Timer | undefined;
   /** One after the other: what a growth waits for the next one must not ask for again. */
   #growing: Promise<void> = Promise.resolve();
+  /** Resolves when what was published before has been sent; undefined while nothing waits. */
+  #waiting: Promise<void> | undefined;
   #closed = false;
 
   constructor(parts: EmbeddedPublisherParts) {
@@ -81,10 +87,11 @@ export class EmbeddedPublisher implements Publisher {
   }
 
   /** Not an async function: a promise around the producer's would cost as much as publishing. */
-  publish(message: EncodedMessage, sequenceId: number): Promise<MessageId> {
+  publish(message: EncodedMessage, sequenceId: number, options?: InTransaction): Promise<MessageId> {
     if (this.#closed) return Promise.reject(this.#alreadyClosed());
+    if (options !== undefined) return this.#publishIn(options, message, sequenceId);
     const [only] = this.#producers;
-    if (only !== undefined && this.#producers.length === 1 && only.isAttached)
+    if (only !== undefined && this.#producers.length === 1 && only.isAttached && this.#waiting === undefined)
       return this.#send(only, message, sequenceId);
     return this.#publishRouted(message, sequenceId);
   }
@@ -99,22 +106,63 @@ export class EmbeddedPublisher implements Publisher {
     this.#parts.forget();
   }
 
-  async #publishRouted(message: EncodedMessage, sequenceId: number): Promise<MessageId> {
+  async #publishIn(options: InTransaction, message: EncodedMessage, sequenceId: number): Promise<MessageId> {
+    const transaction = transactionOf(options);
+    if (transaction === undefined) return this.publish(message, sequenceId);
+    return transaction.run(async () => {
+      transaction.checkMayChange();
+      return this.#publishRouted(message, sequenceId, transaction);
+    });
+  }
+
+  async #publishRouted(message: EncodedMessage, sequenceId: number, transaction?: OpenTransaction): Promise<MessageId> {
     // Before anything is waited for: it is stored as it was at the call.
     const copy = (this.#producers[0] as ProducerHandle).copyOf(message, sequenceId);
     const index = this.#producers.length > 1 ? partitionFor(copy, this.#producers.length, this.#turn) : 0;
     if (copy.key === undefined) this.#turn += 1;
     const producer = this.#producers[index] as ProducerHandle;
-    return this.#send(producer.isDisconnected ? await this.#admitted(index) : producer, copy, sequenceId);
+    const send = async (): Promise<MessageId> => {
+      const attached = producer.isDisconnected ? await this.#admitted(index) : producer;
+      return this.#send(attached, copy, sequenceId, transaction && transactionKey(transaction.id));
+    };
+    return this.#inOrder(producer, transaction, send);
   }
 
-  #send(producer: ProducerHandle, message: EncodedMessage, sequenceId: number): Promise<MessageId> {
-    const { maxChunkBytes, broker } = this.#parts;
-    if (maxChunkBytes === undefined) return producer.publish(message, sequenceId);
-    return publishInChunks(producer, message, sequenceId, {
-      maxChunkBytes,
-      maxEntryBytes: broker.options.maxMessageBytes,
+  /**
+   * The first message of a transaction waits until its topic is a part of that, and what is published after it waits behind it:
+   * order counts.
+   */
+  #inOrder(
+    producer: ProducerHandle,
+    transaction: OpenTransaction | undefined,
+    send: () => Promise<MessageId>,
+  ): Promise<MessageId> {
+    const key = transaction && transactionKey(transaction.id);
+    const mayPass = key === undefined || producer.hasJoined(key);
+    if (mayPass && this.#waiting === undefined) return send();
+    const join = (): Promise<void> | undefined => {
+      transaction?.checkMayChange();
+      return key === undefined ? undefined : producer.join(key);
+    };
+    const ready = (this.#waiting ?? Promise.resolve()).then(join);
+    const passed = ready.catch(() => undefined);
+    this.#waiting = passed;
+    void passed.then(() => {
+      if (this.#waiting === passed) this.#waiting = undefined;
     });
+    return ready.then(send);
+  }
+
+  #send(
+    producer: ProducerHandle,
+    message: EncodedMessage,
+    sequenceId: number,
+    transaction?: string,
+  ): Promise<MessageId> {
+    const { maxChunkBytes, broker } = this.#parts;
+    if (maxChunkBytes === undefined) return producer.publish(message, sequenceId, undefined, transaction);
+    const sizes = { maxChunkBytes, maxEntryBytes: broker.options.maxMessageBytes };
+    return publishInChunks(producer, message, sequenceId, sizes, transaction);
   }
 
   /** @throws TransportError, also ALREADY_CLOSED: what connects after the close would never leave. */

@@ -12,7 +12,10 @@ import { withoutPartition } from '../../core/topic-name.js';
 import type { SeekTarget } from '../../core/topic-parts.js';
 import { groupedByPart, notOfSubscription, partOf, seeksMessage } from '../../core/topic-parts.js';
 import type { Logger } from '../../ports/logger.js';
+import type { InTransaction } from '../../ports/transaction.js';
 import type { Subscription, SubscriptionState } from '../../ports/transport.js';
+import { transactionOf } from '../../transactions/open-transaction.js';
+import type { OpenTransaction } from '../../transactions/open-transaction.js';
 import type { EmbeddedBroker } from '../../broker/embedded-broker.js';
 import { TopicAttachment } from './topic-attachment.js';
 import type { TopicSource } from './topic-source.js';
@@ -66,8 +69,10 @@ export class EmbeddedSubscription implements Subscription {
     return next;
   }
 
-  async acknowledge(ids: readonly MessageId[]): Promise<void> {
+  async acknowledge(ids: readonly MessageId[], options?: InTransaction): Promise<void> {
     checkMessageIdList(ids);
+    const transaction = transactionOf(options);
+    if (transaction !== undefined) return this.#acknowledgeIn(transaction, ids);
     const [only] = ids;
     if (only !== undefined && ids.length === 1) {
       const stored = this.#attachmentOf(only).connectedLink().acknowledge(ids);
@@ -80,6 +85,17 @@ export class EmbeddedSubscription implements Subscription {
       const stored = link.acknowledge(own);
       if (stored !== undefined) await stored;
     }
+  }
+
+  /** Each topic takes its own all or none; what fails on one lets none of it be committed. */
+  #acknowledgeIn(transaction: OpenTransaction, ids: readonly MessageId[]): Promise<void> {
+    const links = [...this.#byAttachment(ids)].map(([one, own]) => [one.connectedLink(), own] as const);
+    return transaction.run(async () => {
+      const results = links.map(([link, own]) => link.acknowledgeIn(transaction, own));
+      // All of them: the end of the transaction waits for this.
+      await Promise.allSettled(results);
+      await Promise.all(results);
+    });
   }
 
   async acknowledgeCumulative(id: MessageId): Promise<void> {
@@ -139,6 +155,8 @@ export class EmbeddedSubscription implements Subscription {
     const links = attachments.map((attachment) => attachment.connectedLink());
     for (const link of links) link.seek(to);
     for (const attachment of attachments) attachment.connectAgain();
+    const written = this.#parts.broker.written();
+    if (written !== undefined) await written;
   }
 
   /** Full names of the topics that are read now, partitions one by one. */

@@ -9,6 +9,8 @@ import type { ConsumerHandle } from '../../broker/consumer-handle.js';
 import type { ChunkOrigin } from '../../broker/entry.js';
 import { partitionOf } from '../../core/topic-name.js';
 import type { SeekTarget } from '../../core/topic-parts.js';
+import { transactionKey } from '../../core/transaction-id.js';
+import type { OpenTransaction } from '../../transactions/open-transaction.js';
 import type { ChunkedMessages } from './chunked-messages.js';
 
 /** What a link tells its subscription. */
@@ -68,6 +70,20 @@ export class TopicLink implements ConsumerSink {
     if (stored !== undefined) return stored.then(() => chunks.confirmed(messages));
     chunks.confirmed(messages);
     return undefined;
+  }
+
+  /**
+   * As parts of `transaction`, all or none: those of chunks with all of their entries.
+   * @throws TransportError TRANSACTION_CONFLICT, TRANSACTION_ENDED, BROKER_ERROR.
+   */
+  async acknowledgeIn(transaction: OpenTransaction, ids: readonly MessageId[]): Promise<void> {
+    transaction.checkMayChange();
+    const { chunks } = this.#owner;
+    const messages = chunks.among(ids);
+    const entries = messages.flatMap((message) => message.entries);
+    const single = ids.filter((id) => chunks.among([id]).length === 0);
+    await this.handle.acknowledgeIn(transactionKey(transaction.id), [...single, ...chunks.idsOf(entries)]);
+    transaction.join({ committed: () => chunks.confirmed(messages), aborted: () => undefined });
   }
 
   /** @throws TransportError NOT_SUPPORTED on Shared and Key_Shared (A-13). */

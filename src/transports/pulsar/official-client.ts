@@ -64,6 +64,7 @@ export interface OfficialConsumerConfig {
 
 export interface OfficialProducerConfig {
   topic: string;
+  producerName?: string;
   sendTimeoutMs: number;
   maxPendingMessages: number;
   batchingEnabled: false;

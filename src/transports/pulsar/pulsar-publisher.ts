@@ -44,15 +44,20 @@ export class PulsarPublisher implements Publisher {
     this.#forget = forget;
   }
 
-  /** @param topic full name. @param forget is called once at close. @throws TransportError */
+  /** @param topic full name. @param own `forget` is called once at close. @throws TransportError */
   static async open(
     { client }: Official,
     topic: string,
     options: ResolvedPulsarOptions,
-    forget: (closed: PulsarPublisher) => void,
+    own: {
+      readonly forget: (closed: PulsarPublisher) => void;
+      /** @default the broker makes one */
+      readonly producerName: string | undefined;
+    },
   ): Promise<PulsarPublisher> {
     const creating = client.createProducer({
       topic,
+      ...(own.producerName !== undefined && { producerName: own.producerName }),
       sendTimeoutMs: Math.ceil(options.sendTimeoutMs),
       maxPendingMessages: options.maxPendingMessages,
       // A batch is redelivered, and on Key_Shared delivered, as one: no key has its own fate.
@@ -67,7 +72,7 @@ export class PulsarPublisher implements Publisher {
       throw transportError(`opening a producer on "${topic}"`, error);
     });
     hold(producer);
-    return new PulsarPublisher(topic, producer, options, forget);
+    return new PulsarPublisher(topic, producer, options, own.forget);
   }
 
   nextSequenceId(): number {

@@ -59,15 +59,16 @@ export class PulsarTransport implements Transport {
   }
 
   /** @throws also PulseworkError PEER_NOT_INSTALLED, PEER_NOT_LOADABLE. */
-  async publisher(topic: string, { initialSubscription }: PublisherRequest = {}): Promise<Publisher> {
+  async publisher(topic: string, { initialSubscription, producerName }: PublisherRequest = {}): Promise<Publisher> {
     const full = checkedTopic(topic);
     const check = new OptionChecker(`publisher of "${full}"`);
     checkName('initialSubscription', initialSubscription, check);
+    checkName('producerName', producerName, check);
     check.throwIfAny();
     const official = await this.#connection.open();
     if (initialSubscription !== undefined) await createSubscription(official, full, initialSubscription);
     const forget = (closed: PulsarPublisher): void => void this.#open.delete(closed);
-    return this.#keep(await PulsarPublisher.open(official, full, this.#options, forget));
+    return this.#keep(await PulsarPublisher.open(official, full, this.#options, { forget, producerName }));
   }
 
   close(): Promise<void> {

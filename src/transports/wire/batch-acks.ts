@@ -1,6 +1,6 @@
 // Which messages of each batch are still to be acknowledged here. The broker may not keep that (it is a setting, and
-// lost when a topic moves), so the last acknowledgement of a batch always goes out for the whole entry, and a batch
-// is forgotten only when the broker has answered it: repeating a lost one must say the same again.
+// lost when a topic moves), so the last acknowledgement of a batch goes out for the whole entry where all of it was made
+// here, and a batch is forgotten only when the broker has answered it: repeating a lost one must say the same again.
 import { comparePositions } from '../../core/entry-order.js';
 import { PulseworkError } from '../../core/errors.js';
 import { EntryMap } from '../../core/entry-map.js';
@@ -15,18 +15,32 @@ const MAX_ELSEWHERE = 1_000;
 /** A batch of which this consumer has acknowledged, or may acknowledge, a part. */
 export class BatchEntry {
   readonly position: EntryPosition;
-  readonly left: AckSet;
+  /** What may be handed on. What the broker holds back may be in a transaction that is aborted later: then it comes again. */
+  left: AckSet;
+  /** What was not acknowledged here, whoever else may have: of nothing else is the broker told. */
+  readonly own: AckSet;
 
   constructor(position: EntryPosition, left: AckSet) {
     this.position = position;
     this.left = left;
+    this.own = new AckSet(left.size);
+  }
+
+  acknowledge(index: number): void {
+    this.left.clear(index);
+    this.own.clear(index);
+  }
+
+  acknowledgeThrough(index: number): void {
+    this.left.clearThrough(index);
+    this.own.clearThrough(index);
   }
 
   /** What to send now, so that the broker knows all that is acknowledged: later ones say more than earlier ones. */
   idData(): MessageIdData {
     const { ledgerId, entryId } = this.position;
-    if (this.left.isEmpty) return { ledgerId, entryId };
-    return { ledgerId, entryId, ackSet: this.left.words(), batchSize: this.left.size };
+    if (this.own.isEmpty) return { ledgerId, entryId };
+    return { ledgerId, entryId, ackSet: this.own.words(), batchSize: this.own.size };
   }
 }
 
@@ -43,16 +57,19 @@ export class BatchAcks {
   readonly #elsewhere = new Map<string, BatchEntry>();
 
   /**
-   * A batch arrived. @param left what the broker says is left. Returns what is left in truth: an index acknowledged here
-   * before is not delivered again.
+   * A batch arrived. @param left what the broker says is left. @param gone what nobody will ever acknowledge. Gives what may be
+   * handed on: an index acknowledged here before is not.
    */
-  arrived(position: EntryPosition, left: AckSet): AckSet {
+  arrived(position: EntryPosition, left: AckSet, gone?: AckSet): BatchEntry {
     let entry = this.#find(position);
-    if (entry?.left.size === left.size) entry.left.intersect(left.words());
-    else entry = new BatchEntry(position, left);
+    if (entry?.left.size === left.size) {
+      left.intersect(entry.own.words());
+      entry.left = left;
+    } else entry = new BatchEntry(position, left);
+    if (gone !== undefined) entry.own.subtract(gone);
     this.#elsewhere.delete(textOf(position));
     this.#here.set(position, entry);
-    return entry.left;
+    return entry;
   }
 
   /** @throws PulseworkError MESSAGE_ID_INVALID for a message of a batch whose size is neither given nor known. */
@@ -77,7 +94,7 @@ export class BatchAcks {
   acknowledge(id: MessageId): AckItem {
     if (id.batchIndex < 0) return this.#whole(id);
     const entry = this.#known(id);
-    entry.left.clear(id.batchIndex);
+    entry.acknowledge(id.batchIndex);
     return entry;
   }
 
@@ -90,8 +107,8 @@ export class BatchAcks {
       if (comparePositions(entry.position, id) < 0) this.#here.delete(entry.position);
     if (id.batchIndex < 0) return [this.#whole(id)];
     const entry = this.#known(id);
-    entry.left.clearThrough(id.batchIndex);
-    if (entry.left.isEmpty) return [entry];
+    entry.acknowledgeThrough(id.batchIndex);
+    if (entry.own.isEmpty) return [entry];
     return [{ ledgerId: id.ledgerId, entryId: id.entryId - 1 }, entry];
   }
 
@@ -105,7 +122,7 @@ export class BatchAcks {
     const entry = this.#here.get(position);
     if (entry === undefined) return;
     this.#here.delete(position);
-    if (entry.left.count < entry.left.size) this.#keepElsewhere(entry);
+    if (entry.own.count < entry.own.size) this.#keepElsewhere(entry);
   }
 
   gaveBackAll(): void {

@@ -6,7 +6,7 @@ import { OutgoingBatch } from './outgoing-batch.js';
 import type { PendingMessage } from './pending-message.js';
 import type { BatchWriter } from './protocol/batch.js';
 import type { ResolvedBatching } from './publisher-options.js';
-import type { OpenTransaction } from './transaction.js';
+import type { OpenTransaction } from '../../transactions/open-transaction.js';
 
 /** Writers kept for the batches to come: batches by key may be as many as there are keys. */
 const MAX_SPARE_WRITERS = 16;

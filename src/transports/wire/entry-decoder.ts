@@ -26,6 +26,8 @@ export type DecodedEntry =
       readonly charged: number;
       /** Of a batch: which are left. */
       readonly left: AckSet | undefined;
+      /** What was compacted away of it: nobody will ever acknowledge it, so it must not keep the entry. */
+      readonly gone: AckSet | undefined;
     }
   /** A part of a message: see `decodeJoined`. */
   | { readonly kind: 'chunk'; readonly charged: number; readonly chunk: Chunk; readonly whole: WholeEntry }
@@ -114,8 +116,9 @@ function decodeWhole(whole: WholeEntry): DecodedEntry {
   try {
     const codec = loadedCodec(entry.metadata.compression ?? 0);
     const payload = codec === undefined ? entry.payload : decompress(codec, entry.payload, size);
-    const messages = left === undefined ? [single(whole, payload)] : batched(whole, payload, left);
-    return { kind: 'messages', messages, charged, left };
+    if (left === undefined)
+      return { kind: 'messages', messages: [single(whole, payload)], charged, left, gone: undefined };
+    return { kind: 'messages', ...batched(whole, payload, left), charged, left };
   } catch (error) {
     if (!(error instanceof WireFormatError)) throw error;
     return { kind: 'unreadable', charged, reason: error.message };
@@ -170,10 +173,13 @@ function single({ entry: { metadata }, message, place }: SingleEntry, payload: B
   };
 }
 
-function batched(whole: WholeEntry, payload: Buffer, left: AckSet): ReceivedMessage[] {
+function batched(
+  whole: WholeEntry,
+  payload: Buffer,
+  left: AckSet,
+): { readonly messages: ReceivedMessage[]; readonly gone: AckSet | undefined } {
   const { compactedBatchIndexes } = whole.entry.metadata;
   const messages: ReceivedMessage[] = [];
-  /** What the broker compacted away: nobody will ever acknowledge it, so it must not keep the entry. */
   const gone = new AckSet(left.size);
   const pieces = new CopiedPieces(payload);
   for (const one of decodeBatch(payload, left.size, compactedBatchIndexes)) {
@@ -182,7 +188,7 @@ function batched(whole: WholeEntry, payload: Buffer, left: AckSet): ReceivedMess
     if (left.has(one.index)) messages.push(batchedMessage(whole, one, left.size, pieces));
   }
   left.subtract(gone);
-  return messages;
+  return { messages, gone: gone.isEmpty ? undefined : gone };
 }
 
 /** One literal without spreading: this runs for each message of each batch. */

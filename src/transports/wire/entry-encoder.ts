@@ -6,7 +6,7 @@ import type { OutgoingBatch } from './outgoing-batch.js';
 import type { CompressionCodec } from './protocol/compression.js';
 import { encodeSend } from './protocol/frames.js';
 import type { KeyValue, MessageMetadata } from './protocol/message-metadata.js';
-import type { OpenTransaction } from './transaction.js';
+import type { OpenTransaction } from '../../transactions/open-transaction.js';
 
 const NO_BYTES = Buffer.alloc(0);
 

@@ -82,10 +82,10 @@ export class EntryIntake {
 
   #handOn(position: EntryPosition, entry: Extract<DecodedEntry, { kind: 'messages' }>): Verdict {
     if (entry.left === undefined) return { kind: 'hand-on', messages: entry.messages };
-    const left = this.#parts.acks.batches.arrived(position, entry.left);
+    const { left, own } = this.#parts.acks.batches.arrived(position, entry.left, entry.gone);
     // All of it was acknowledged here, or compacted away: the broker has to hear of it (again), or it stays for ever.
-    if (left.isEmpty) return { kind: 'get-rid', entries: [position] };
-    if (left === entry.left) return { kind: 'hand-on', messages: entry.messages };
+    if (own.isEmpty || (left.isEmpty && entry.gone !== undefined)) return { kind: 'get-rid', entries: [position] };
+    if (left.count === entry.messages.length) return { kind: 'hand-on', messages: entry.messages };
     return { kind: 'hand-on', messages: entry.messages.filter(({ id }) => left.has(id.batchIndex)) };
   }
 

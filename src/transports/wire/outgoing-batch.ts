@@ -7,7 +7,7 @@ import { ownCopy, sizeOf } from './pending-message.js';
 import type { PendingMessage } from './pending-message.js';
 import { PendingReceipts } from './pending-receipts.js';
 import { BatchWriter, decodeBatch } from './protocol/batch.js';
-import type { OpenTransaction } from './transaction.js';
+import type { OpenTransaction } from '../../transactions/open-transaction.js';
 
 /** Of a batch that has no message yet. */
 const NONE: EncodedMessage = { payload: null, properties: {} };

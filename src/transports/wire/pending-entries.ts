@@ -3,7 +3,7 @@
 import { Fifo } from './fifo.js';
 import type { OutgoingChunk } from './outgoing-chunks.js';
 import type { PendingReceipts } from './pending-receipts.js';
-import type { OpenTransaction } from './transaction.js';
+import type { OpenTransaction } from '../../transactions/open-transaction.js';
 
 /** One frame: a single message, a batch, or a chunk of a message. */
 export interface PendingEntry {

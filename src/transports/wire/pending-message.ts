@@ -7,7 +7,7 @@ import { NO_PROPERTIES, copyProperties } from '../../core/properties.js';
 import type { Clock } from '../../ports/clock.js';
 import { Fifo } from './fifo.js';
 import type { PendingReceipts } from './pending-receipts.js';
-import type { OpenTransaction } from './transaction.js';
+import type { OpenTransaction } from '../../transactions/open-transaction.js';
 
 export interface PendingMessage {
   /** What its publisher gave; a copy of it once it waits for room. */

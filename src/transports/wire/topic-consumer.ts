@@ -29,7 +29,7 @@ import type { HostPort } from './service-url.js';
 import { subscribeBody } from './subscribe-command.js';
 import type { ConsumerSpec } from './subscribe-command.js';
 import { TopicPlace } from './topic-place.js';
-import type { OpenTransaction } from './transaction.js';
+import type { OpenTransaction } from '../../transactions/open-transaction.js';
 import { TransactionalAcks } from './transactional-acks.js';
 import type { WireContext } from './wire-context.js';
 

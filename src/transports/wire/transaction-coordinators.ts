@@ -1,37 +1,22 @@
 // The coordinators of a cluster: how many there are, where each is now, and what they are asked for. A coordinator moves
 // like a topic does: whoever does not find it where it was looks it up again.
-import { ConfigurationError, TransportError } from '../../core/errors.js';
-import { OptionChecker, minutes } from '../../core/options.js';
+import { TransportError } from '../../core/errors.js';
 import type { TransactionId } from '../../core/transaction-id.js';
 import { transactionText } from '../../core/transaction-id.js';
-import type { TransactionOptions } from '../../ports/transaction.js';
 import type { Connection } from './connection.js';
 import type { Command } from './protocol/commands.js';
 import { repeatPassing } from './repeat-passing.js';
 import { connectionLost } from './server-errors.js';
-import { OpenTransaction } from './transaction.js';
-import type { TransactionCoordinator } from './transaction.js';
-import { outcomeUnknown, transactionsUnavailable } from './transaction-errors.js';
+import { OpenTransaction } from '../../transactions/open-transaction.js';
+import type { CoordinatorCalls } from '../../transactions/open-transaction.js';
+import { outcomeUnknown, transactionsUnavailable } from '../../transactions/transaction-errors.js';
 import type { WireContext } from './wire-context.js';
 
 /** A topic that nobody reads: each of its partitions is served by the broker that has the coordinator of that number. */
 const COORDINATOR_TOPIC = 'persistent://pulsar/system/transaction_coordinator_assign';
 const ACTIONS = { commit: 0, abort: 1 } as const;
 
-const DEFAULT_TIMEOUT_MS = minutes(1);
-
-/** @throws ConfigurationError */
-export function resolveTransactionOptions(options: TransactionOptions): { readonly timeoutMs: number } {
-  const check = new OptionChecker('transaction');
-  if (!check.object('options', options)) throw new ConfigurationError(check.problems);
-  check.unknownOptions(options, ['timeoutMs']);
-  const { timeoutMs = DEFAULT_TIMEOUT_MS } = options as TransactionOptions;
-  check.durationMs('timeoutMs', timeoutMs, { minMs: 1 });
-  check.throwIfAny();
-  return { timeoutMs: Math.ceil(timeoutMs) };
-}
-
-export class TransactionCoordinators implements TransactionCoordinator {
+export class TransactionCoordinators implements CoordinatorCalls {
   readonly #context: WireContext;
   #count: number | undefined;
   /** New transactions go to one after the other. */

@@ -9,7 +9,7 @@ import type { EntryAcks } from './entry-acks.js';
 import type { PendingAcks } from './pending-acks.js';
 import type { MessageIdData } from './protocol/message-metadata.js';
 import type { ConsumerSpec } from './subscribe-command.js';
-import type { OpenTransaction } from './transaction.js';
+import type { OpenTransaction } from '../../transactions/open-transaction.js';
 
 const INDIVIDUAL = 0;
 
@@ -81,11 +81,11 @@ export class TransactionalAcks {
       }
       const key = `${id.ledgerId}:${id.entryId}`;
       const part = parts.get(key) ?? new BatchEntry(id, new AckSet(batches.sizeOf(id)));
-      part.left.clear(id.batchIndex);
+      part.acknowledge(id.batchIndex);
       parts.set(key, part);
     }
     // In a transaction the size of the batch is needed with the whole of it, too.
-    return [...data, ...[...parts.values()].map((part) => ({ ...part.idData(), batchSize: part.left.size }))];
+    return [...data, ...[...parts.values()].map((part) => ({ ...part.idData(), batchSize: part.own.size }))];
   }
 
   /**
@@ -99,7 +99,7 @@ export class TransactionalAcks {
       if (chunked !== undefined) entryAcks.confirmed([chunked]);
       else if (id.batchIndex >= 0) {
         const item = entryAcks.acknowledge(id);
-        if (item instanceof BatchEntry && item.left.isEmpty) acks.add(item).catch(() => undefined);
+        if (item instanceof BatchEntry && item.own.isEmpty) acks.add(item).catch(() => undefined);
       }
     }
   }

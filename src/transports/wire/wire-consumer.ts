@@ -7,7 +7,7 @@ import type { MessageId } from '../../core/message-id.js';
 import { StateListener } from '../../core/state-listener.js';
 import type { Subscription, SubscriptionState } from '../../ports/transport.js';
 import type { Admission } from '../../redelivery/ordered-admission.js';
-import { transactionOf } from './transaction.js';
+import { transactionOf } from '../../transactions/open-transaction.js';
 import type { ConsumerOrder } from './wire-consumer-order.js';
 import type { ConsumerRedelivery, NackedArrival } from './wire-consumer-redelivery.js';
 import type { SeekTarget } from '../../core/topic-parts.js';

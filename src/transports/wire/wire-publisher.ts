@@ -20,9 +20,9 @@ import { alreadyClosed } from './server-errors.js';
 import { TopicProducer } from './topic-producer.js';
 import type { TopicProducerParts } from './topic-producer.js';
 import { partitionNames } from './topic-source.js';
-import { transactionOf } from './transaction.js';
+import { transactionOf } from '../../transactions/open-transaction.js';
 import type { InTransaction } from '../../ports/transaction.js';
-import type { OpenTransaction } from './transaction.js';
+import type { OpenTransaction } from '../../transactions/open-transaction.js';
 import { TransactionGate } from './transaction-gate.js';
 import type { WireContext } from './wire-context.js';
 

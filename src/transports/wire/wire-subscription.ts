@@ -20,9 +20,9 @@ import type { ConsumerOwner } from './topic-consumer.js';
 import { TopicConsumers } from './topic-consumers.js';
 import type { TopicConsumersParts } from './topic-consumers.js';
 import type { TopicSource } from './topic-source.js';
-import { transactionOf } from './transaction.js';
+import { transactionOf } from '../../transactions/open-transaction.js';
 import type { InTransaction } from '../../ports/transaction.js';
-import type { OpenTransaction } from './transaction.js';
+import type { OpenTransaction } from '../../transactions/open-transaction.js';
 import type { WireContext } from './wire-context.js';
 
 /** How a subscription is opened, beside what it asks for. */

@@ -43,8 +43,8 @@ export class WireTransport implements Transport {
     return this.client.openSubscription(pattern === undefined ? { ...spec, topics } : { ...spec, pattern });
   }
 
-  publisher(topic: string, { initialSubscription }: PublisherRequest = {}): Promise<Publisher> {
-    return this.client.publisher(topic, { ...PUBLISHER_OPTIONS, initialSubscription });
+  publisher(topic: string, { initialSubscription, producerName }: PublisherRequest = {}): Promise<Publisher> {
+    return this.client.publisher(topic, { ...PUBLISHER_OPTIONS, initialSubscription, producerName });
   }
 
   newTransaction(options?: TransactionOptions): Promise<Transaction> {

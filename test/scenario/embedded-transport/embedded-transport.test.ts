@@ -299,6 +299,7 @@ describe('embedded()', () => {
       'ordered-negative-ack',
       'pattern-subscriptions',
       'redelivery-count',
+      'transactions',
     ]);
   });
 });

@@ -65,12 +65,12 @@ export class RealPulsar {
   readonly proxies: readonly ProxyPorts[];
   readonly admin: PulsarAdmin;
   readonly #launch: BrokerLaunch;
-  readonly #settingsOfRestarts: string;
+  readonly #settingsOfRestarts: (transactions: boolean) => string;
   #process: BrokerProcess;
 
   constructor(launch: BrokerLaunch, ports: BrokerPorts, options: BrokerSettingsOptions, process: BrokerProcess) {
     this.#launch = launch;
-    this.#settingsOfRestarts = brokerSettings(ports, { ...options, transactions: false });
+    this.#settingsOfRestarts = (transactions) => brokerSettings(ports, { ...options, transactions });
     this.#process = process;
     this.serviceUrl = `pulsar://127.0.0.1:${ports.broker}`;
     this.adminUrl = launch.adminUrl;
@@ -98,12 +98,12 @@ export class RealPulsar {
   }
 
   /**
-   * Starts again on the same data and ports, after `kill`, after `terminate` or, killing it first, while it runs. Without
-   * transactions, also where it had them: on old data they stall a namespace for 30 s.
+   * Starts again on the same data and ports, after `kill`, after `terminate` or, killing it first, while it runs.
+   * @param options.transactions on old data they stall a namespace for 30 s. @default false, also where it had them
    */
-  async restart(): Promise<void> {
+  async restart({ transactions = false }: { readonly transactions?: boolean } = {}): Promise<void> {
     await this.#process.kill();
-    writeFileSync(this.#launch.folder.settingsFile, this.#settingsOfRestarts);
+    writeFileSync(this.#launch.folder.settingsFile, this.#settingsOfRestarts(transactions));
     this.#process = await startGuarded(this.#launch);
   }
 

@@ -78,6 +78,7 @@ it('all that is wrong with a broker, or a consumer, is said at once', () => {
 
   expect(make({ clock: 5, store: {}, roundRobinChunk: 0 })).toThrow(/"clock" must be a Clock[^]*"store"[^]*roundRobin/);
   expect(make({ clock: { setTimer: () => undefined } })).toThrow('"clock" must be a Clock, got an object');
+  expect(make({ clock: new FakeClock(), maxLedgerEntries: 2 ** 24 + 1 })).toThrow('at most 16777216');
   expect(make({ clock: new FakeClock(), store: null })).toThrow('"store" must have the methods append, acknowledge');
   expect(() => untyped(new TestBroker().broker)['subscribe']?.({ ...request, type: 'x', consumer: 1 }, 5)).toThrow(
     /"sink"[^]*unknown option "consumer"[^]*"type"/,

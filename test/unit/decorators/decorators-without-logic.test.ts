@@ -2,6 +2,7 @@
 import {
   bytesCodec,
   defineHandler,
+  effects,
   fixedBackoff,
   idempotent,
   jsonCodec,
@@ -37,6 +38,8 @@ const everyOption = {
   onError: [on(RangeError, poison)],
   idempotent: idempotent({ key: () => 'k', store: memoryIdempotencyStore(), ttlMs: 1 }),
   outage: [{ dependency: 'bank', errors: [TypeError] }],
+  effects: effects({ store: { name: 'none', open: async () => undefined, begin: async () => ({ kind: 'busy', remainingMs: 1 }) }, ttlMs: 17 }),
+  transactional: { timeoutMs: 16 },
   publishes: [refunds],
   deadLetter: 'block',
   onDeadLetter: 'block-key',

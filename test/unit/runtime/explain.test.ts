@@ -267,6 +267,18 @@ describe('explain', () => {
     });
   });
 
+  it('tells of transactions: what goes into one, and that a crash leaves all of it or nothing', () => {
+    const [handler] = explain([worker({ publishes: [topic('done')], transactional: { timeoutMs: seconds(5) } })]).handlers;
+
+    expect(handler?.transactionTimeoutMs).toBe(5_000);
+    expect(handler?.text).toContain('in one transaction with the acknowledgement, for 5 s at most');
+    expect(handler?.crashes).toContainEqual({
+      stage: 'in the middle of its transaction',
+      consequence:
+        'all of it counts or nothing; where nothing, it runs again once the broker has ended the transaction, after 5 s',
+    });
+  });
+
   it('tells what an attempt store changes', () => {
     const consequences = (options = {}): string[] =>
       explain([worker()], options).handlers[0]?.crashes.map(({ consequence }) => consequence) ?? [];

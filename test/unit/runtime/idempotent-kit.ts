@@ -29,6 +29,7 @@ export class IdempotencyWorld {
       logger: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
       processName: process,
       random: () => 0.5,
+      provenanceOf: () => ({}),
       prepare: async (message, index) =>
         new PreparedMessage(`persistent://public/default/${message.topic.name}`, {
           payload: new TextEncoder().encode(JSON.stringify(message.payload)),

@@ -135,6 +135,24 @@ describe('of settlements', () => {
     });
   });
 
+  it('what is asked of coordinators is counted by call, what failed with its error type', async () => {
+    const { sdk, telemetry } = started();
+    const run = startRun(telemetry);
+    run.startTransaction?.('begin')?.done();
+    run.startTransaction?.('commit')?.failed(new TypeError('no'));
+    run.startTransaction?.('commit')?.done();
+    run.startTransaction?.('abort')?.done();
+
+    const points = (await sdk.points()).get('pulsework.transaction.calls') ?? [];
+    const words = ['messaging.operation.name', 'error.type'];
+    expect(points.map(({ value, attributes }) => [...words.map((name) => attributes[name]), value])).toEqual([
+      ['begin', undefined, 1],
+      ['commit', 'TypeError', 1],
+      ['commit', undefined, 1],
+      ['abort', undefined, 1],
+    ]);
+  });
+
   it('acknowledgements are measured only where asked for', async () => {
     const quiet = started();
     expect(startRun(quiet.telemetry).startAcknowledge?.()).toBeUndefined();

@@ -3,7 +3,7 @@ import { SpanKind, SpanStatusCode, context, propagation, trace } from '@opentele
 import { AlwaysOffSampler, SamplingDecision } from '@opentelemetry/sdk-trace';
 import type { Sampler } from '@opentelemetry/sdk-trace';
 import { afterEach, describe, expect, it } from 'vitest';
-import { PulseworkError } from '../../../src/core/errors.js';
+import { PulseworkError, TransportError } from '../../../src/core/errors.js';
 import { copyProperties } from '../../../src/core/properties.js';
 import type { OpenTelemetryOptions } from '../../../src/otel.js';
 import { openTelemetry } from '../../../src/otel.js';
@@ -81,6 +81,29 @@ describe('the span of a run', () => {
 
     expect(seen).toBe(sdk.span(NAME).spanContext().spanId);
     expect(run.logFields).toEqual({ trace_id: TRACE, span_id: seen });
+  });
+
+  it('has the calls to the coordinator of its transaction below it, each with its end', () => {
+    const { sdk, telemetry } = started();
+    const run = startRun(telemetry);
+    run.startTransaction?.('begin')?.done();
+    run.startTransaction?.('commit')?.failed(new TransportError('CONNECTION_LOST', 'gone', { retriable: true }));
+    run.startTransaction?.('commit')?.done();
+    run.settled(settled());
+
+    const parent = sdk.span(NAME).spanContext().spanId;
+    const calls = sdk.spans.filter(({ name }) => name.endsWith(' transaction'));
+    expect(calls.map(({ name, parentSpanContext }) => [name, parentSpanContext?.spanId])).toEqual([
+      ['begin transaction', parent],
+      ['commit transaction', parent],
+      ['commit transaction', parent],
+    ]);
+    expect(calls.map(({ attributes }) => attributes['error.type'])).toEqual([undefined, 'CONNECTION_LOST', undefined]);
+    expect(calls[0]?.attributes).toMatchObject({
+      'messaging.operation.name': 'begin',
+      'messaging.operation.type': 'settle',
+      'messaging.destination.name': TOPIC,
+    });
   });
 
   it('has the attributes of the conventions and our own', () => {

@@ -136,6 +136,24 @@ describe('acknowledgements in a transaction', () => {
     expect(whole.txnidLeastBits).toBeUndefined();
   });
 
+  it('one of a batch that somebody else has in a transaction is told as acknowledged to nobody, and comes when that is aborted', async () => {
+    const { subscription, client, server, deliver } = await subscribed({ type: 'shared' });
+    deliver(2, batchSection(['a', 'b', 'c']), { ackSet: [0b101n] });
+    const [a, c] = await receiveMany(subscription, 2);
+    const transaction = await client.newTransaction();
+    await subscription.acknowledge([a!.id]);
+    await subscription.acknowledge([c!.id], { transaction });
+    await transaction.commit();
+    deliver(2, batchSection(['a', 'b', 'c']), { ackSet: [0b010n], redeliveryCount: 1 });
+    const [b] = await receiveMany(subscription, 1);
+    const told = all(server, 'ACK').flatMap(({ messageId }) => messageId);
+    await subscription.acknowledge([b!.id]);
+
+    expect([a, c, b].map((one) => Buffer.from(one!.payload!).toString())).toEqual(['a', 'c', 'b']);
+    expect(told.map((id) => id?.ackSet)).toEqual([[0b110n], [0b011n]]);
+    expect(all(server, 'ACK').at(-1)?.messageId).toEqual([{ ledgerId: 1, entryId: 2 }]);
+  });
+
   it('a conflict fails the call, and the commit aborts', async () => {
     const { subscription, client, server, deliver } = await subscribed(
       { type: 'shared' },

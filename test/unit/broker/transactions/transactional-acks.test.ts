@@ -10,6 +10,8 @@ import type { SubscriptionType } from '../../../../src/core/subscription-spec.js
 import { settlePromises } from '../../../../src/testing/fake-clock.js';
 import type { TestClient } from '../broker-kit.js';
 import { TestBroker, TOPIC } from '../broker-kit.js';
+import { transactionKey } from '../../../../src/core/transaction-id.js';
+import { memoryMetadataStore } from '../../../../src/stores/memory/memory-metadata-store.js';
 import { A, B } from './pending-ack-kit.js';
 import { SegmentWorld } from './segment-world.js';
 
@@ -267,21 +269,25 @@ it('a broker that comes back knows what is open, and applies what ended meanwhil
   expect(broker.stats().backlog).toBe(2);
 });
 
-it('with a log, whoever coordinates ends transactions, and what is open outlives the broker (T-43)', async () => {
-  const logs = memoryPendingAckLogs();
-  const pendingAcks = {
-    open: async () => new LoggedPendingAckStore(await logs.open({ topic: TOPIC, subscription: 's' })),
-  };
-  const broker = new TestBroker({ pendingAcks });
+it('what is kept in a log ends with its transaction too, also where the broker stopped meanwhile (T-43)', async () => {
+  const broker = new TestBroker({ transactions: { store: memoryMetadataStore() } });
+  const { transactions } = broker.broker;
+  const [aborted, committed] = [
+    await transactions!.begin({ timeoutMs: 1_000 }),
+    await transactions!.begin({ timeoutMs: 1_000 }),
+  ];
   const before = await broker.connect('shared', 'c1');
-  await broker.publish('a', 'b');
-  await ackIn(A, before, 'a');
+  await broker.publish('a', 'b', 'c');
+  await ackIn(transactionKey(aborted), before, 'a');
+  await ackIn(transactionKey(committed), before, 'b');
   broker.broker.restart();
   const after = await broker.connect('shared', 'c2');
-  expect(after.take()).toBe('b');
-  await broker.broker.endAcknowledgements(TOPIC, 's', A, 'abort');
+  expect(after.take()).toBe('c');
+  await transactions!.end(aborted, 'abort');
+  await transactions!.end(committed, 'commit');
   await settlePromises();
   expect(after.take()).toBe('a*');
+  expect(broker.stats().backlog).toBe(2);
 });
 
 it('nothing is sent before it is known what is pending, and then all at once (T-20)', async () => {

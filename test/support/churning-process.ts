@@ -1,14 +1,15 @@
 // A process that begins, ends and deletes records until it is killed. It tells of each begin after it resolved and of each
 // end or delete before it is asked for: whatever it told to run and to nothing else was running when it died.
-// Arguments: the path of the store, the path to tell to, and after how many steps to say `enough` on standard output.
+// Arguments: the place of the store as JSON, the path to tell to, and after how many steps to say `enough` on standard output.
 import { openSync, writeSync } from 'node:fs';
-import { fileAttemptStore } from 'pulsework/file';
+import type { StorePlace } from './store-places.js';
+import { attemptStoreAt } from './store-places.js';
 
 const LANES = 8;
-const [path = '', tellTo = '', steps = ''] = process.argv.slice(2);
+const [place = '', tellTo = '', steps = ''] = process.argv.slice(2);
 const told = openSync(tellTo, 'w');
 let left = Number(steps);
-const store = fileAttemptStore({ path });
+const store = attemptStoreAt(JSON.parse(place) as StorePlace);
 await store.open();
 
 /** Synchronous: a line that was told has left this process. */

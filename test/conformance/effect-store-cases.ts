@@ -1,0 +1,82 @@
+// What every EffectStore must do, as data: the contract of ports/effect-store.ts.
+import { expect } from 'vitest';
+import type { EffectAnswer, EffectStore, EffectTransaction, RecordedOutcome } from '../../src/index.js';
+
+export interface EffectPlace {
+  /** Opened. */
+  readonly store: EffectStore<object>;
+  /** Writes a line in a table of the user's. */
+  write(tx: object, line: string): Promise<void>;
+  /** All lines that are committed. */
+  read(): Promise<readonly string[]>;
+}
+
+export interface EffectStoreCase {
+  readonly name: string;
+  run(place: EffectPlace): Promise<void>;
+}
+
+const SKIPPED: RecordedOutcome = { version: 1, kind: 'skip', reason: 'done' };
+const TIMES = { ttlMs: 60_000, waitMs: 5_000 };
+
+function begun(answer: EffectAnswer<object>): EffectTransaction<object> {
+  if (answer.kind !== 'begun') throw new Error(`expected a transaction, got ${answer.kind}`);
+  return answer.transaction;
+}
+
+export const EFFECT_STORE_CASES: readonly EffectStoreCase[] = [
+  {
+    name: 'commits what was written together with the record, which a repeat finds',
+    async run({ store, write, read }) {
+      const transaction = begun(await store.begin('k', TIMES));
+      await write(transaction.tx, 'a');
+      await transaction.commit(SKIPPED);
+      await transaction.rollback();
+      expect(await read()).toEqual(['a']);
+      expect(await store.begin('k', TIMES)).toEqual({ kind: 'recorded', outcome: SKIPPED });
+    },
+  },
+  {
+    name: 'leaves nothing of what was rolled back, and the key is free at once',
+    async run({ store, write, read }) {
+      const first = begun(await store.begin('k', TIMES));
+      await write(first.tx, 'a');
+      await first.rollback();
+      await first.rollback();
+      expect(await read()).toEqual([]);
+      const second = begun(await store.begin('k', TIMES));
+      await write(second.tx, 'b');
+      await second.commit(SKIPPED);
+      expect(await read()).toEqual(['b']);
+    },
+  },
+  {
+    name: 'of two transactions for one key one does the work, the other finds it done',
+    async run({ store, write, read }) {
+      const first = begun(await store.begin('k', TIMES));
+      const second = store.begin('k', TIMES);
+      await write(first.tx, 'a');
+      await first.commit(SKIPPED);
+      const answer = await second;
+      // One that does not wait asks again.
+      const final = answer.kind === 'busy' ? await store.begin('k', TIMES) : answer;
+      expect(final).toEqual({ kind: 'recorded', outcome: SKIPPED });
+      expect(await read()).toEqual(['a']);
+    },
+  },
+  {
+    name: 'keeps keys apart, whatever is in them',
+    async run({ store }) {
+      for (const key of ['k', 'K', 'k\u0000', `${'x'.repeat(1_024)}`, '\ud800']) {
+        await begun(await store.begin(key, TIMES)).commit(SKIPPED);
+        expect((await store.begin(key, TIMES)).kind).toBe('recorded');
+      }
+    },
+  },
+  {
+    name: 'opens again without a word',
+    async run({ store }) {
+      await Promise.all([store.open(), store.open()]);
+    },
+  },
+];
