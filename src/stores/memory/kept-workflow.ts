@@ -1,6 +1,8 @@
 // One workflow as the store in memory keeps it, and what a write makes of it.
 import { hasEnded } from '../../core/workflow-journal.js';
 import type { JournalEntry } from '../../core/workflow-journal.js';
+import type { WorkflowState } from '../../ports/workflow-state.js';
+import { changedState, newState } from '../../ports/workflow-state.js';
 import type {
   InboxEvent,
   NewWorkflow,
@@ -14,7 +16,7 @@ import type {
 export interface KeptWorkflow {
   readonly key: WorkflowKey;
   /** Without its wake time, which is beside it. */
-  state: Omit<WorkflowRecord, 'wakeMs'>;
+  state: WorkflowState;
   journal: JournalEntry[];
   inbox: InboxEvent[];
   /** Of all events that ever came. */
@@ -57,7 +59,7 @@ export function newWorkflow(key: WorkflowKey, workflow: NewWorkflow, nowMs: numb
   const { name, id } = key;
   return {
     key: { name, id },
-    state: { name, id, ...workflow, status: 'running', run: 1, createdMs: nowMs, runStartedMs: nowMs, waits: [] },
+    state: newState(key, workflow, nowMs),
     journal: [],
     inbox: [],
     eventIds: new Set(),
@@ -71,23 +73,12 @@ export function newWorkflow(key: WorkflowKey, workflow: NewWorkflow, nowMs: numb
 }
 
 /** Does to `kept` what an accepted write says; the lease and outgoing messages are not its business. */
-export function changedWorkflow(kept: KeptWorkflow, { change, entries, consumed, nowMs }: WorkflowWrite): void {
+export function changeWorkflow(kept: KeptWorkflow, { change, entries, consumed, nowMs }: WorkflowWrite): void {
+  kept.state = changedState(kept.state, change, nowMs);
   kept.journal.push(...entries);
   kept.inbox = kept.inbox.filter(({ seq }) => !consumed.includes(seq));
-  if (change.status === 'continued') {
-    const { input, seed, version } = change;
-    const run = kept.state.run + 1;
-    kept.state = { ...kept.state, input, seed, version, run, runStartedMs: nowMs, status: 'running', waits: [] };
-    kept.journal = [];
-    return;
-  }
-  if (!hasEnded(change.status)) {
-    const { status, waits, error } = change as Extract<typeof change, { waits: unknown }>;
-    kept.state = { ...kept.state, status, waits, error };
-    return;
-  }
-  const { status, result, error } = change as Exclude<typeof change, { waits: unknown }>;
-  kept.state = { ...kept.state, status, result, error, waits: [], endedMs: nowMs };
+  if (change.status === 'continued') kept.journal = [];
+  if (!hasEnded(kept.state.status)) return;
   kept.inbox = [];
   kept.eventIds.clear();
 }

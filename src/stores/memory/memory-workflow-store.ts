@@ -19,8 +19,9 @@ import type {
   WorkflowWrite,
   WriteAnswer,
 } from '../../ports/workflow-store.js';
+import { endsLease } from '../../ports/workflow-state.js';
 import type { KeptSignals, KeptWorkflow, Wake } from './kept-workflow.js';
-import { changedWorkflow, compareWakes, keyText, matches, newWorkflow, recordOf, wakeOf } from './kept-workflow.js';
+import { changeWorkflow, compareWakes, keyText, matches, newWorkflow, recordOf, wakeOf } from './kept-workflow.js';
 import { OutgoingQueue } from './outgoing-queue.js';
 import { SortedList } from './sorted-list.js';
 
@@ -115,7 +116,7 @@ class InMemory implements WorkflowStore {
     if (kept.writeVersion === write.expectedVersion + 1 && kept.lastWrite?.epoch === write.epoch)
       return kept.lastWrite.answer;
     if (kept.writeVersion !== write.expectedVersion || hasEnded(kept.state.status)) throw leaseLost(key);
-    changedWorkflow(kept, structuredClone(write));
+    changeWorkflow(kept, structuredClone(write));
     this.#outgoing.add(key, structuredClone(write.outgoing));
     const answer = { writeVersion: ++kept.writeVersion, released: this.#released(kept, write) };
     kept.lastWrite = { epoch: write.epoch, answer };
@@ -195,11 +196,10 @@ class InMemory implements WorkflowStore {
     kept.eventIds.add(event.eventId);
   }
 
-  #released(kept: KeptWorkflow, { change, release }: WorkflowWrite): boolean {
-    if (hasEnded(kept.state.status)) this.#rewake(kept, Infinity);
-    else if (change.status !== 'continued' && release === undefined) return false;
-    else if (release === undefined || kept.inbox.some(({ seq }) => seq > release.seen)) return false;
-    else this.#rewake(kept, release.wakeMs ?? Infinity);
+  #released(kept: KeptWorkflow, { release }: WorkflowWrite): boolean {
+    const hasEventBehind = (seen: number): boolean => kept.inbox.some(({ seq }) => seq > seen);
+    if (!endsLease(kept.state, release, hasEventBehind)) return false;
+    this.#rewake(kept, hasEnded(kept.state.status) ? Infinity : (release?.wakeMs ?? Infinity));
     kept.owner = undefined;
     kept.leaseUntilMs = -Infinity;
     return true;
