@@ -14,6 +14,7 @@ import { consoleLogger } from '../system/console-logger.js';
 import { embedded } from '../transports/embedded/embedded-transport.js';
 import type { WorkflowInput, WorkflowReference, WorkflowResult } from '../workflow/definition.js';
 import { referencedName } from '../workflow/definition.js';
+import { EVENT_SUBSCRIPTION, eventTopicName } from '../workflow/event-message.js';
 import { SeededValues } from '../workflow/seeded-values.js';
 import type { StepContext } from '../workflow/flow.js';
 import type { WorkflowHandle, WorkflowHistory } from '../workflow/workflow-handle.js';
@@ -159,6 +160,14 @@ export class WorkflowTest implements AsyncDisposable {
     if (!this.broker.topics().includes(this.broker.fullName(topic))) return [];
     const messages = await readTopic(this.broker, this.clock, topic, `workflow-test-${++this.#readers}`);
     return messages.map(({ payload }) => JSON.parse(new TextDecoder().decode(payload ?? undefined)) as unknown);
+  }
+
+  /** Why events of a workflow were given up, in order. */
+  async deadLetters(workflow: WorkflowReference): Promise<readonly string[]> {
+    const topic = `${eventTopicName(referencedName(workflow) ?? '')}-${EVENT_SUBSCRIPTION}-DLQ`;
+    if (!this.broker.topics().includes(this.broker.fullName(topic))) return [];
+    const messages = await readTopic(this.broker, this.clock, topic, `workflow-test-${++this.#readers}`);
+    return messages.map(({ properties }) => properties['pulsework-reason'] ?? '');
   }
 
   /** Lets what needs no time happen. */

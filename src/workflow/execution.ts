@@ -37,6 +37,8 @@ export class Execution {
   /** Children that nobody waits for any more since the last entry: they are to be told. */
   readonly abandoned: Command[] = [];
   readonly #turn: () => Promise<void>;
+  /** Those of `commands` that may be open: what is settled is left out with each look. */
+  #open: Command[] = [];
   readonly #compensations = new Compensations();
   readonly #cancelled = new AbortController();
   /** What the journal has of commands; those that are reached are compared. */
@@ -81,7 +83,8 @@ export class Execution {
 
   /** Asked for, and not settled. */
   get open(): readonly Command[] {
-    return this.commands.filter(({ state }) => state === 'open');
+    this.#open = this.#open.filter(({ state }) => state === 'open');
+    return this.#open;
   }
 
   /** Starts the method and brings it to where the journal ends, or to its `problem`. */
@@ -123,6 +126,7 @@ export class Execution {
     const command = new Command(this.commands.length, name, work);
     this.#compare(command);
     this.commands.push(command);
+    this.#open.push(command);
     return command;
   }
 

@@ -136,27 +136,27 @@ export class Workflows {
    * What the method's `flow.query` of that name says, as of what is recorded: the method is replayed here, and nothing is run.
    * @throws WorkflowError WORKFLOW_NOT_FOUND, WORKFLOW_DIVERGED, WORKFLOW_VALUE_INVALID
    */
-  query(workflow: WorkflowReference, id: string, name: string): Promise<unknown> {
+  async query(workflow: WorkflowReference, id: string, name: string): Promise<unknown> {
     return answerOf(this.#machine, this.#keyOf(workflow, id), name);
   }
 
   /** Asks it to end: the method's waits reject, what was done is compensated. An ended one stays as it is. */
-  cancel(workflow: WorkflowReference, id: string): Promise<void> {
+  async cancel(workflow: WorkflowReference, id: string): Promise<void> {
     return this.#tell(workflow, id, 'cancel');
   }
 
   /** Ends it at once, without compensation. Its children go on. */
-  terminate(workflow: WorkflowReference, id: string): Promise<void> {
+  async terminate(workflow: WorkflowReference, id: string): Promise<void> {
     return this.#tell(workflow, id, 'terminate');
   }
 
   /** Goes on with one that is `stuck`, after repair; the compensation that gave up has all its attempts again. */
-  resume(workflow: WorkflowReference, id: string): Promise<void> {
+  async resume(workflow: WorkflowReference, id: string): Promise<void> {
     return this.#tell(workflow, id, 'resume');
   }
 
   /** Undefined when there is none, or its start has not arrived. */
-  describe(workflow: WorkflowReference, id: string): Promise<WorkflowRecord | undefined> {
+  async describe(workflow: WorkflowReference, id: string): Promise<WorkflowRecord | undefined> {
     const key = this.#keyOf(workflow, id);
     return this.#machine.store('reading a workflow', (store) => store.get(key));
   }
@@ -171,7 +171,7 @@ export class Workflows {
   }
 
   /** In the order in which they began, 100 unless `limit` says otherwise; `after` goes on behind one of them. */
-  list(filter: ListOptions = {}): Promise<readonly WorkflowRecord[]> {
+  async list(filter: ListOptions = {}): Promise<readonly WorkflowRecord[]> {
     const check = new OptionChecker('list');
     const known = ['name', 'status', 'attributes', 'createdFromMs', 'createdBeforeMs', 'after', 'limit'];
     if (check.object('filter', filter)) check.unknownOptions(filter, known);

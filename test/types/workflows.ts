@@ -14,7 +14,7 @@ const order = defineWorkflow({
   input: Order,
   result: z.object({ charge: z.string() }),
   async run(inner, { id, amount }) {
-    const charge = await inner.step('charge', () => (amount > 0 ? `${id}` : poison('no')), {
+    const charge = await inner.step('charge', () => (amount > 0 ? id : poison('no')), {
       compensate: (done) => void done.toUpperCase(),
     });
     return { charge };

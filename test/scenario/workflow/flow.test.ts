@@ -197,3 +197,19 @@ it('three virtual years of months take a moment', async () => {
 
   expect(await test.result(Job, '1')).toBe('over');
 });
+
+it('a workflow fans out to hundreds of children and back', { timeout: 120_000 }, async () => {
+  const Child = workflow(async (flow, n) => {
+    await flow.sleep('work', minutes(n % 7));
+    return n;
+  }, 'child');
+  const Parent = workflow(async (flow, count) => {
+    const results = await flow.all(Array.from({ length: count }, (_, n) => flow.child(Child, n)));
+    return results.reduce<number>((sum, n) => sum + Number(n), 0);
+  }, 'parent');
+  await using test = await testWorkflow([Parent, Child]);
+  await test.start(Parent, { id: '1', input: 300 });
+
+  expect(await test.result(Parent, '1')).toBe(44_850);
+  expect((await test.workflows.list({ name: 'child', status: 'completed', limit: 2_000 })).length).toBe(300);
+});

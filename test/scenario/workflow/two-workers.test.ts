@@ -4,7 +4,7 @@ import type { Clock } from 'pulsework';
 import { Runtime, consoleLogger, minutes, seconds } from 'pulsework';
 import { EmbeddedBroker, embedded } from 'pulsework/embedded';
 import { FakeClock } from 'pulsework/testing';
-import type { WorkflowDefinition, WorkflowStore } from 'pulsework/workflow';
+import type { WorkflowDefinition } from 'pulsework/workflow';
 import { Workflows, defineWorkflow, memoryWorkflowStore } from 'pulsework/workflow';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
@@ -50,9 +50,7 @@ class Office {
         random,
       }),
     );
-    const workflows = await this.#awaited(
-      Workflows.start({ runtime, store: store as WorkflowStore, definitions: [definition(name)] }),
-    );
+    const workflows = await this.#awaited(Workflows.start({ runtime, store, definitions: [definition(name)] }));
     return { workflows, runtime, cut: (cut) => (isCut = cut) };
   }
 
