@@ -21,6 +21,7 @@ export default defineConfig({
       { find: /^pulsework\/file$/, replacement: at('./src/file.ts') },
       { find: /^pulsework\/plugins$/, replacement: at('./src/plugins.ts') },
       { find: /^pulsework\/sqlite$/, replacement: at('./src/sqlite.ts') },
+      { find: /^pulsework\/workflow$/, replacement: at('./src/workflow.ts') },
       { find: /^pulsework\/postgres$/, replacement: at('./src/postgres.ts') },
       { find: /^pulsework\/testing$/, replacement: at('./src/testing.ts') },
     ],

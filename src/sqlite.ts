@@ -25,6 +25,8 @@ import {
   resolveSqliteUserDatabaseOptions,
   resolveSqliteTableOptions,
 } from './stores/sqlite/sqlite-table-options.js';
+import { SqliteWorkflowStore } from './stores/sqlite/sqlite-workflow-store.js';
+import type { WorkflowStore } from './ports/workflow-store.js';
 import { SyncOutbox } from './runtime/outbox/outbox.js';
 import { systemProcessTable } from './system/process-table.js';
 import { systemClock } from './system/system-clock.js';
@@ -118,4 +120,14 @@ export function sqliteOutbox(options: SqliteUserDatabaseOptions): SyncOutbox<Sql
 export function sqliteEffects(options: SqliteUserDatabaseOptions): EffectStore<SqliteDatabase> {
   const settings = resolveSqliteUserDatabaseOptions('sqliteEffects', options, systemClock);
   return new SqliteEffectStore({ ...settings, place: options.database });
+}
+
+/**
+ * Workflows in a SQLite file or in a database of yours, for all processes of this machine that open it: they survive crashes and
+ * restarts. With `path` a call that resolved was forced to the disk; with `database` what its settings say. `Workflows.start` opens
+ * it, and closes it with the runtime: make one for each.
+ * @throws ConfigurationError on a wrong or unknown option.
+ */
+export function sqliteWorkflowStore(options: SqliteTableOptions): WorkflowStore {
+  return new SqliteWorkflowStore(resolveSqliteTableOptions('sqliteWorkflowStore', options, systemClock));
 }

@@ -59,6 +59,15 @@ export const ERROR_CODES = {
   EFFECTS_OUTCOME_REFUSED: 'A handler with `effects` returned a success that carries messages, which no transaction holds.',
   OUTBOX_LEAD_LOST: 'Another process relays the outbox now, or the connection that made this one the leader is gone.',
   IDEMPOTENCY_LEASE_LOST: 'A run outlived its claim and somebody else took the key; its outcome was not recorded.',
+  WORKFLOW_FAILED: 'A workflow ended as failed, or says so of itself.',
+  WORKFLOW_STEP_FAILED: 'A step of a workflow, or a compensation, was given up.',
+  WORKFLOW_STEP_TIMED_OUT: 'A step did not end within its `timeoutMs`; the attempt counts as failed.',
+  WORKFLOW_CANCELLED: 'A workflow was cancelled.',
+  WORKFLOW_TERMINATED: 'A workflow was ended from outside, without compensation.',
+  WORKFLOW_DIVERGED: 'The code of a workflow does not fit what it has recorded, or breaks a rule of replay.',
+  WORKFLOW_NOT_FOUND: 'There is no workflow of that name and id, or no definition of that name.',
+  WORKFLOW_VALUE_INVALID: 'An input, a signal or a result of a workflow does not match its schema or has no JSON form.',
+  WORKFLOW_LEASE_LOST: 'A write of a workflow was refused: another process has taken it over, or it has ended.',
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

@@ -22,7 +22,7 @@ import { Outbox } from './outbox/outbox.js';
 export interface RuntimeOptions {
   /** `embedded()`, or a transport to a Pulsar cluster. The runtime closes it at the end. */
   readonly transport: Transport;
-  /** Decorated classes and results of `defineHandler`. */
+  /** Decorated classes and results of `defineHandler`. None for a process that only publishes, or runs workflows. */
   readonly handlers: readonly (HandlerDefinition | HandlerClass)[];
   /** Makes the instances of handler classes, e.g. `inversifyResolver(container)`. @default `new HandlerClass()` */
   readonly resolve?: HandlerResolver | undefined;
@@ -152,7 +152,7 @@ export function resolveRuntimeOptions(options: RuntimeOptions): ResolvedRuntimeO
 export function runtimeOptionProblems(options: RuntimeOptions): readonly string[] {
   const check = new OptionChecker('runtime');
   if (!check.object('options', options)) return check.problems;
-  check.required(options, { transport: 'a transport such as embedded()', handlers: 'a list of at least one handler' });
+  check.required(options, { transport: 'a transport such as embedded()', handlers: 'a list of handlers' });
   check.unknownOptions(options, RUNTIME_OPTION_NAMES);
   check.methods('transport', options.transport, ['subscribe', 'publisher', 'close'], 'e.g. embedded()');
   check.methods('clock', options.clock, ['now', 'setTimer'], 'e.g. systemClock');
@@ -174,8 +174,6 @@ export function runtimeOptionProblems(options: RuntimeOptions): readonly string[
     check.problem(`"outbox" must be an outbox such as postgresOutbox(), got ${describeValue(options.outbox)}`);
   if (typeof options.resolve !== 'function') check.methods('resolve', options.resolve, ['resolve'], 'or a function');
   checkList('handlers', options.handlers, 'handler classes and results of defineHandler()', check);
-  if (Array.isArray(options.handlers) && options.handlers.length === 0 && options.outbox === undefined)
-    check.problem('"handlers" must list at least one handler');
   const namespace = options.namespace === undefined ? undefined : namespaceProblem(options.namespace);
   if (namespace !== undefined) check.problem(namespace);
   check.function('topics', options.topics);

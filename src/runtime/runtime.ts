@@ -8,6 +8,8 @@ import { takesFrom } from '../core/topic-pattern.js';
 import type { OutboxHealth, RuntimeControl, SubscriptionHealth } from '../ports/runtime-view.js';
 import type { Subscription } from '../ports/transport.js';
 import { explain, explainable } from './explain.js';
+import type { ExtensionGround, RuntimeExtension } from './extension.js';
+import { extensible } from './extension.js';
 import { startReport } from './explanation-text.js';
 import type { HandlerResolver } from './handler-classes.js';
 import { resolverOf } from './handler-classes.js';
@@ -24,7 +26,7 @@ import type { RuntimeOptions } from './runtime-options.js';
 import type { TransactionWork } from './runtime-transactions.js';
 import { RuntimeTransactions } from './runtime-transactions.js';
 import type { StartPlan } from './start-checks.js';
-import { planStart } from './start-checks.js';
+import { planMore, planStart } from './start-checks.js';
 import type { SubscriptionHandle } from './subscription-handle.js';
 import { SubscriptionRunner } from './subscription-runner.js';
 import { TelemetryHost } from './telemetry-host.js';
@@ -53,7 +55,7 @@ export class Runtime {
 
   /** Resolves once the runtime has closed; rejects when a handler asked it to stop with `fatal`. */
   readonly closed: Promise<void>;
-  readonly #plan: StartPlan;
+  #plan: StartPlan;
   readonly #resolver: ReturnType<typeof resolverOf>;
   readonly #lifecycle = new Lifecycle();
   readonly #calls: PortCalls;
@@ -63,6 +65,7 @@ export class Runtime {
   readonly #transactions: RuntimeTransactions;
   readonly #dependencies = new Dependencies();
   readonly #runners: SubscriptionRunner[] = [];
+  readonly #extensions: RuntimeExtension[] = [];
   readonly #relay: OutboxRelay | undefined;
   #settleClosed!: { resolve: () => void; reject: (error: Error) => void };
   #draining: Promise<DrainReport> | undefined;
@@ -73,6 +76,7 @@ export class Runtime {
   private constructor(plan: StartPlan, resolver: HandlerResolver | undefined) {
     const { clock, callTimeoutMs, logger, transport } = plan.options;
     this.#plan = plan;
+    extensible(this, (extensionOf) => this.#extend(extensionOf));
     explainable(this, plan.plans, { recordsAttempts: plan.options.attemptStore !== undefined });
     this.#resolver = resolverOf(resolver);
     this.#calls = new PortCalls(clock, callTimeoutMs);
@@ -202,6 +206,26 @@ export class Runtime {
       this.#plan.options.logger.info('handler started', startReport(handler));
   }
 
+  /** All or nothing, as a start. @throws ConfigurationError, PulseworkError START_FAILED, ILLEGAL_STATE */
+  async #extend(extensionOf: (ground: ExtensionGround) => RuntimeExtension): Promise<void> {
+    this.#lifecycle.require('an extension', 'running');
+    const { options, fullName } = this.#plan;
+    const extension = extensionOf({ options, publishers: this.#publishers, fullName });
+    const { plan, added } = planMore(this.#plan, extension.handlers);
+    const before = this.#runners.length;
+    try {
+      for (const each of added) await this.#open(each);
+      this.#lifecycle.require('an extension', 'running');
+    } catch (error) {
+      await Promise.all(this.#runners.splice(before).map((runner) => runner.close()));
+      throw error;
+    }
+    this.#plan = plan;
+    explainable(this, plan.plans, { recordsAttempts: options.attemptStore !== undefined });
+    this.#extensions.push(extension);
+    for (const runner of this.#runners.slice(before)) runner.start();
+  }
+
   async #bindClasses(): Promise<void> {
     const problems: string[] = [];
     for (const handlers of this.#plan.classes) {
@@ -291,7 +315,11 @@ export class Runtime {
     const { clock, logger } = this.#plan.options;
     logger.info('runtime drains', { deadlineMs });
     this.#telemetry.drain();
-    const handled = Promise.all([this.#plugins.drain(), ...this.#runners.map((runner) => runner.drain())]);
+    const handled = Promise.all([
+      this.#plugins.drain(),
+      ...this.#runners.map((runner) => runner.drain()),
+      ...this.#extensions.map((extension) => extension.drain()),
+    ]);
     // Afterwards: what the last handlers added may still go.
     const quiet = handled.then(() => Promise.all([this.#transactions.idle(), this.#relay?.drain()]));
     const hurried = new Promise<void>((resolve) => (this.#hurry = resolve));
@@ -301,8 +329,7 @@ export class Runtime {
         'DRAIN_DEADLINE_PASSED',
         'the runtime drains and its deadline has passed; the message goes back to the broker',
       );
-      for (const runner of this.#runners) runner.interrupt(reason);
-      this.#transactions.interrupt(reason);
+      for (const part of [...this.#runners, ...this.#extensions, this.#transactions]) part.interrupt(reason);
       await endsWithin(clock, quiet, ABORT_GRACE_MS);
       this.#plugins.warnOfDraining();
     }
@@ -329,6 +356,7 @@ export class Runtime {
         this.#closing(`subscription ${runner.plan.spec.subscription}`, () => runner.close()),
       ),
     );
+    await Promise.all(this.#extensions.map((extension) => this.#closing('extension', () => extension.close())));
     // Past the deadline what is on its way is not waited for: the next leader publishes it again.
     if (this.#relay !== undefined) await endsWithin(this.#plan.options.clock, this.#relay.drain(), ABORT_GRACE_MS);
     await this.#closing('publishers', () => this.#publishers.close());

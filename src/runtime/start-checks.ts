@@ -22,6 +22,8 @@ export interface StartPlan {
   readonly classes: readonly ClassHandlers[];
   readonly plugins: readonly Plugin[];
   readonly fullName: (name: string) => string;
+  /** What handlers are planned with that come later. */
+  readonly context: HandlersContext;
 }
 
 /** @throws ConfigurationError with every problem found. */
@@ -50,7 +52,22 @@ export function planStart(given: RuntimeOptions): StartPlan {
   const { ordered, problems: pluginProblems } = orderPlugins(options.plugins);
   problems.push(...pluginProblems);
   if (problems.length > 0) throw new ConfigurationError(problems);
-  return { options, plans, classes, plugins: ordered, fullName };
+  return { options, plans, classes, plugins: ordered, fullName, context };
+}
+
+/**
+ * A plan with more handlers, made by `defineHandler`. @throws ConfigurationError with every problem of theirs, also together
+ * with those that are there.
+ */
+export function planMore(
+  plan: StartPlan,
+  handlers: RuntimeOptions['handlers'],
+): { readonly plan: StartPlan; readonly added: readonly HandlerPlan[] } {
+  const { plans: added, problems } = planHandlers(handlers, plan.context);
+  const plans = [...plan.plans, ...added];
+  const all = [...problems, ...problemsTogether(plans)];
+  if (all.length > 0) throw new ConfigurationError([...new Set(all)]);
+  return { plan: { ...plan, plans }, added };
 }
 
 /** What handlers are planned with; `PlanContext` says what for. */

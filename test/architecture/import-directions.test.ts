@@ -41,10 +41,12 @@ const RULES: Readonly<Record<string, Rule>> = {
   // The pool is the user's: no driver is loaded.
   'src/stores/postgres': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
   // The health endpoint needs Node's HTTP server, the slow handler warning the context of a run.
+  'src/workflow': { parts: ['src/runtime', 'src/ports', 'src/core'], packages: [SCHEMA] },
   'src/plugins': { parts: ['src/ports', 'src/core'], packages: ['node:'] },
   'src/testing': {
     parts: [
       'src/transports/embedded',
+      'src/workflow',
       'src/stores/memory',
       'src/runtime',
       'src/broker',
@@ -77,6 +79,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   // The same: signals of this process.
   'src/plugins.ts': { parts: ['src/plugins', 'src/system', 'src/ports'], packages: [] },
+  'src/workflow.ts': { parts: ['src/workflow', 'src/stores/memory', 'src/ports', 'src/core'], packages: [] },
   'src/otel.ts': { parts: ['src/telemetry'], packages: [] },
   // Of the broker the types of `inject`.
   'src/testing.ts': { parts: ['src/testing', 'src/broker', 'src/stores/memory'], packages: [] },

@@ -46,6 +46,67 @@ export const TABLE_MIGRATIONS: readonly string[] = [
      until_ms INTEGER NOT NULL
    );
    INSERT INTO pulsework_outbox_relay VALUES (lower(hex(randomblob(16))), 0, NULL, NULL, NULL, 0);`,
+  `CREATE TABLE pulsework_workflow (
+     number INTEGER PRIMARY KEY AUTOINCREMENT,
+     name TEXT NOT NULL,
+     id TEXT NOT NULL,
+     status TEXT NOT NULL,
+     state TEXT NOT NULL,
+     created_ms REAL NOT NULL,
+     ended_ms REAL,
+     wake_ms REAL,
+     epoch INTEGER NOT NULL,
+     owner TEXT,
+     until_ms REAL NOT NULL,
+     write_version INTEGER NOT NULL,
+     last_epoch INTEGER NOT NULL,
+     was_released INTEGER NOT NULL,
+     UNIQUE (name, id)
+   );
+   CREATE INDEX pulsework_workflow_wake ON pulsework_workflow (wake_ms) WHERE wake_ms IS NOT NULL;
+   CREATE INDEX pulsework_workflow_created ON pulsework_workflow (created_ms, name, id);
+   CREATE INDEX pulsework_workflow_status ON pulsework_workflow (status, created_ms, name, id);
+   CREATE INDEX pulsework_workflow_ended ON pulsework_workflow (ended_ms) WHERE ended_ms IS NOT NULL;
+   CREATE TABLE pulsework_workflow_attribute (
+     workflow INTEGER NOT NULL,
+     key TEXT NOT NULL,
+     value TEXT NOT NULL,
+     PRIMARY KEY (workflow, key)
+   ) WITHOUT ROWID;
+   CREATE INDEX pulsework_workflow_attribute_value ON pulsework_workflow_attribute (key, value);
+   CREATE TABLE pulsework_workflow_entry (
+     workflow INTEGER NOT NULL,
+     seq INTEGER NOT NULL,
+     entry TEXT NOT NULL,
+     PRIMARY KEY (workflow, seq)
+   ) WITHOUT ROWID;
+   CREATE TABLE pulsework_workflow_event (
+     seq INTEGER PRIMARY KEY AUTOINCREMENT,
+     workflow INTEGER NOT NULL,
+     event_id TEXT NOT NULL,
+     event TEXT,
+     UNIQUE (workflow, event_id)
+   );
+   CREATE INDEX pulsework_workflow_event_new ON pulsework_workflow_event (workflow, seq) WHERE event IS NOT NULL;
+   CREATE TABLE pulsework_workflow_signal (
+     seq INTEGER PRIMARY KEY AUTOINCREMENT,
+     name TEXT NOT NULL,
+     id TEXT NOT NULL,
+     event_id TEXT NOT NULL,
+     event TEXT NOT NULL,
+     until_ms REAL NOT NULL
+   );
+   CREATE INDEX pulsework_workflow_signal_key ON pulsework_workflow_signal (name, id);
+   CREATE INDEX pulsework_workflow_signal_until ON pulsework_workflow_signal (until_ms);
+   CREATE TABLE pulsework_workflow_outgoing (
+     seq INTEGER PRIMARY KEY AUTOINCREMENT,
+     message_id TEXT NOT NULL UNIQUE,
+     key TEXT NOT NULL,
+     message TEXT NOT NULL,
+     owner TEXT,
+     until_ms REAL NOT NULL
+   );
+   CREATE INDEX pulsework_workflow_outgoing_key ON pulsework_workflow_outgoing (key, seq);`,
 ];
 
 /** Whatever else the database holds stays as it is. */

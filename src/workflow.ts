@@ -1,0 +1,58 @@
+// Entry point `pulsework/workflow`: durable workflows on a runtime and a store.
+export { Workflow, defineWorkflow } from './workflow/definition.js';
+export type {
+  WorkflowClass,
+  WorkflowDefinition,
+  WorkflowInput,
+  WorkflowMethod,
+  WorkflowOptions,
+  WorkflowReference,
+  WorkflowResult,
+} from './workflow/definition.js';
+export type {
+  ChildOptions,
+  Compensation,
+  FailureOptions,
+  Flow,
+  RaceResult,
+  SignalOptions,
+  SignalPayload,
+  StepContext,
+  StepOptions,
+  StepOutcome,
+  StepPolicy,
+} from './workflow/flow.js';
+export { Workflows } from './workflow/workflows.js';
+export type { ListOptions, SignalSendOptions, StartOptions } from './workflow/workflows.js';
+export type { ResultOptions, WorkflowHandle, WorkflowHistory } from './workflow/workflow-handle.js';
+export type { WorkflowsOptions } from './workflow/workflows-options.js';
+export { WorkflowError } from './workflow/workflow-errors.js';
+export { memoryWorkflowStore } from './stores/memory/memory-workflow-store.js';
+export type {
+  CommandKind,
+  JournalEntry,
+  JournalError,
+  WorkflowEndStatus,
+  WorkflowStatus,
+  WorkflowWait,
+} from './core/workflow-journal.js';
+export type {
+  AcquiredWorkflow,
+  DueQuestion,
+  DueWorkflow,
+  InboxEvent,
+  LeaseRequest,
+  NewWorkflow,
+  OutgoingRow,
+  TakenOutgoing,
+  WorkflowChange,
+  WorkflowEvent,
+  WorkflowFilter,
+  WorkflowKey,
+  WorkflowParent,
+  WorkflowRecord,
+  WorkflowSnapshot,
+  WorkflowStore,
+  WorkflowWrite,
+  WriteAnswer,
+} from './ports/workflow-store.js';

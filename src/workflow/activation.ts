@@ -1,0 +1,341 @@
+// One stretch of work on one workflow, under its lease: replays it, takes what has happened to it, runs its steps, and writes
+// down all of that before anything depends on it. It ends when there is nothing to do but wait.
+import { toError } from '../core/errors.js';
+import { minutes } from '../core/options.js';
+import type { JournalEntry, WorkflowWait } from '../core/workflow-journal.js';
+import type { AcquiredWorkflow, InboxEvent, WorkflowChange, WorkflowKey } from '../ports/workflow-store.js';
+import type { ActivationParts } from './activation-parts.js';
+import { Batch } from './batch.js';
+import { commandText } from './command.js';
+import type { Command } from './command.js';
+import { endOf } from './workflow-end.js';
+import { Execution } from './execution.js';
+import { Inbox } from './inbox.js';
+import { Lease } from './lease.js';
+import { dueEntry, newEntries, waitOf, wakeMsOf } from './new-commands.js';
+import type { AttemptEnd } from './step-end.js';
+import { entryOf } from './step-end.js';
+import { StepRun } from './step-run.js';
+import { WorkflowError, keyOf, workflowCancelled } from './workflow-errors.js';
+import { journalError } from '../core/workflow-journal.js';
+
+/** A definition of its version may come with a deploy, or be here in another process. */
+const PUT_OFF_MS = minutes(1);
+/** A correction comes with a deploy, which tries all blocked ones at its start: this is for several deploys at once. */
+const BLOCKED_MS = minutes(10);
+/** So that a method that never waits still gets its work written down. */
+const MAX_BATCH = 100;
+
+export class Activation {
+  readonly key: WorkflowKey;
+  readonly #parts: ActivationParts;
+  readonly #lease: Lease;
+  readonly #batch = new Batch();
+  readonly #running = new Map<Command, StepRun>();
+  readonly #ended: { readonly run: StepRun; readonly end: AttemptEnd }[] = [];
+  #execution!: Execution;
+  #inbox!: Inbox;
+  #draining = false;
+  #wasTaken = false;
+  #isAwake = false;
+  #wakeUp: (() => void) | undefined;
+
+  constructor(key: WorkflowKey, parts: ActivationParts) {
+    this.key = key;
+    this.#parts = parts;
+    this.#lease = new Lease(key, parts, () => this.wake());
+  }
+
+  /**
+   * @returns when it is to be looked at again, undefined when only an event can do that, or another process has it.
+   * @throws what the store threw, WORKFLOW_LEASE_LOST included: then another activation finds what is left.
+   */
+  async run(): Promise<number | undefined> {
+    const acquired = await this.#lease.acquire();
+    if (acquired === undefined) return undefined;
+    this.#wasTaken = true;
+    try {
+      return await this.#work(acquired);
+    } finally {
+      this.#lease.end();
+      const reason = new WorkflowError(
+        'WORKFLOW_LEASE_LOST',
+        `workflow ${keyOf(this.key)}: this process works on it no longer`,
+      );
+      this.#abortSteps(reason);
+    }
+  }
+
+  /** Something has happened: look. */
+  wake(): void {
+    this.#isAwake = true;
+    this.#wakeUp?.();
+  }
+
+  /** It had the lease. */
+  get wasTaken(): boolean {
+    return this.#wasTaken;
+  }
+
+  /** Something has happened that it has not looked at. */
+  get wasWoken(): boolean {
+    return this.#isAwake;
+  }
+
+  /** Starts nothing new; ends when what runs has ended. */
+  drain(): void {
+    this.#draining = true;
+    this.wake();
+  }
+
+  /** What runs is told to end; without a result it is in doubt. */
+  interrupt(reason: Error): void {
+    this.#abortSteps(reason);
+  }
+
+  /** Another one will find it when its lease is over. */
+  abandon(): void {
+    this.#lease.lose();
+  }
+
+  async #work(acquired: AcquiredWorkflow): Promise<number | undefined> {
+    const { record, journal } = acquired;
+    this.#inbox = new Inbox(acquired.inbox);
+    const workflow = this.#parts.workflowFor(record);
+    if (this.#inbox.has('terminate')) return this.#terminate();
+    if (workflow === undefined) return this.#putOff(record.version);
+    this.#execution = new Execution(workflow, record, () => this.#parts.turn());
+    await this.#execution.replay(journal);
+    await this.#afterTurn();
+    return this.#goOn();
+  }
+
+  async #goOn(): Promise<number | undefined> {
+    await this.#startSteps(({ inDoubt }) => inDoubt);
+    for (;;) {
+      await this.#advance();
+      if (this.#inbox.has('terminate')) return this.#terminate();
+      if (this.#running.size === 0 && this.#execution.problem !== undefined)
+        return this.#block(this.#execution.problem);
+      if (this.#execution.ending !== undefined) {
+        const end = await endOf(this.#execution, this.#parts);
+        if ('problem' in end) return this.#block(end.problem);
+        return this.#end(end.change, end.entries, end.outgoing);
+      }
+      await this.#startSteps(() => true);
+      if (this.#running.size > 0) await this.#nap();
+      else {
+        const released = await this.#release();
+        if (released !== undefined) return released.wakeMs;
+      }
+      await this.#fetch();
+    }
+  }
+
+  /** All that needs no waiting, one thing after the other. */
+  async #advance(): Promise<void> {
+    for (;;) {
+      this.#lease.check();
+      const ended = this.#ended.shift();
+      if (ended !== undefined) await this.#attemptEnded(ended.run, ended.end);
+      else if (this.#execution.problem !== undefined || this.#execution.ending !== undefined) return;
+      else if (!(await this.#takeEvent())) {
+        const due = dueEntry(this.#execution, this.#parts.clock.now());
+        if (due === undefined) return;
+        await this.#record(due);
+      }
+    }
+  }
+
+  async #attemptEnded(run: StepRun, end: AttemptEnd): Promise<void> {
+    const { command } = run;
+    this.#running.delete(command);
+    const entry = entryOf(command, end, { nowMs: this.#parts.clock.now(), random: this.#parts.random });
+    if (entry === undefined) return;
+    this.#log(command, entry);
+    await this.#record(entry);
+  }
+
+  /** @returns false when there is none that can be taken now */
+  async #takeEvent(): Promise<boolean> {
+    const taken = await this.#inbox.next(this.#execution, this.#parts.clock.now());
+    if (taken === undefined) return false;
+    this.#batch.consumed.push(taken.event.seq);
+    if (taken.dropped !== undefined) this.#warnOfDropped(taken.event, taken.dropped);
+    if (taken.entry !== undefined) await this.#record(taken.entry);
+    if (taken.entry?.kind === 'cancelled')
+      for (const [command, run] of this.#running) if (command.kind === 'step') run.abort(workflowCancelled());
+    return true;
+  }
+
+  async #record(entry: JournalEntry): Promise<void> {
+    this.#batch.entries.push(entry);
+    // A code that stands still has no part in what its steps still bring.
+    if (this.#execution.problem !== undefined) return;
+    await this.#execution.apply(entry);
+    await this.#afterTurn();
+    if (this.#batch.entries.length >= MAX_BATCH) await this.#write({ status: 'running', waits: this.#waits() });
+  }
+
+  /** Writes down what the method has asked for, and does what takes no time. */
+  async #afterTurn(): Promise<void> {
+    if (this.#execution.problem !== undefined) return;
+    const asked = await newEntries(this.#execution, this.#parts);
+    this.#batch.outgoing.push(...asked.outgoing);
+    for (const entry of asked.commands) {
+      this.#batch.entries.push(entry);
+      await this.#execution.apply(entry);
+    }
+    for (const entry of asked.settled) await this.#record(entry);
+  }
+
+  async #startSteps(which: (command: Command) => boolean): Promise<void> {
+    if (this.#draining || this.#execution.problem !== undefined) return;
+    const nowMs = this.#parts.clock.now();
+    const starting = this.#execution.open.filter(
+      (command) =>
+        command.step !== undefined &&
+        !command.stuck &&
+        command.nextMs <= nowMs &&
+        !this.#running.has(command) &&
+        which(command),
+    );
+    if (starting.length === 0) return;
+    for (const { at, attempts } of starting)
+      await this.#record({ kind: 'attempt', at, attempt: attempts + 1, atMs: nowMs });
+    // Written down before it runs: otherwise nobody would know that it may have.
+    await this.#write({ status: 'running', waits: this.#waits() });
+    for (const command of starting) this.#start(command);
+  }
+
+  #start(command: Command): void {
+    const { record } = this.#execution;
+    const run = new StepRun(command, this.#parts.clock, (ended, end) => {
+      this.#ended.push({ run: ended, end });
+      this.wake();
+    });
+    this.#running.set(command, run);
+    const own = command.step?.run ?? (() => undefined);
+    const key = `${record.name}/${record.id}/${record.run}/${command.at}`;
+    run.start(this.#parts.workFor(record, command) ?? own, key);
+  }
+
+  async #release(): Promise<{ readonly wakeMs: number | undefined } | undefined> {
+    const nowMs = this.#parts.clock.now();
+    const isStuck = this.#execution.open.some(({ stuck }) => stuck);
+    const wakeMs = wakeMsOf(this.#execution);
+    // Time has gone on: what is due is done here, unless somebody else is to do it.
+    if (!this.#draining && wakeMs !== undefined && wakeMs <= nowMs) return undefined;
+    const error = this.#execution.open.find(({ stuck }) => stuck)?.stuckBy;
+    const change: WorkflowChange = { status: isStuck ? 'stuck' : 'running', waits: this.#waits(), error };
+    const answer = await this.#write(change, { seen: this.#inbox.seen, wakeMs });
+    return answer.released ? { wakeMs } : undefined;
+  }
+
+  #block(problem: Error): Promise<number | undefined> {
+    this.#parts.logger.error('workflow is blocked: its code does not fit its journal', {
+      workflow: this.key.name,
+      id: this.key.id,
+      error: problem,
+    });
+    return this.#leave({ status: 'blocked', waits: [], error: journalError(problem) }, BLOCKED_MS);
+  }
+
+  /** It cannot go on here, whatever comes in, unless it is to be ended. */
+  async #leave(change: WorkflowChange, delayMs: number): Promise<number | undefined> {
+    for (;;) {
+      const wakeMs = this.#parts.clock.now() + delayMs;
+      const { released } = await this.#write(change, { seen: this.#inbox.seen, wakeMs });
+      if (released) return wakeMs;
+      await this.#fetch();
+      if (this.#inbox.has('terminate')) return this.#terminate();
+    }
+  }
+
+  #fetch(): Promise<void> {
+    return this.#inbox.fetch((afterSeq) =>
+      this.#parts.store('reading the inbox', (store) => store.inbox(this.key, afterSeq)),
+    );
+  }
+
+  #putOff(version: number): Promise<number | undefined> {
+    this.#parts.logger.warn('workflow is put off: no definition of its version is here', {
+      workflow: this.key.name,
+      id: this.key.id,
+      version,
+    });
+    return this.#leave({ status: 'running', waits: this.#lease.record.waits }, PUT_OFF_MS);
+  }
+
+  #terminate(): Promise<number | undefined> {
+    const status = 'terminated';
+    const error = { name: 'WorkflowError', code: 'WORKFLOW_TERMINATED', message: 'the workflow was terminated' };
+    const entry: JournalEntry = { kind: 'ended', atMs: this.#parts.clock.now(), status, error };
+    return this.#end({ status, error }, [entry], this.#parts.parentRows(this.#lease.record, { error }));
+  }
+
+  async #end(
+    change: WorkflowChange,
+    entries: readonly JournalEntry[],
+    outgoing: Batch['outgoing'],
+  ): Promise<number | undefined> {
+    this.#batch.entries.push(...entries);
+    this.#batch.outgoing.push(...outgoing);
+    const isContinued = change.status === 'continued';
+    const wakeMs = isContinued ? this.#parts.clock.now() : undefined;
+    // What has come in meanwhile is for the next run, which begins at once.
+    await this.#write(change, { seen: Number.MAX_SAFE_INTEGER, wakeMs });
+    if (!isContinued) this.#parts.onEnded(this.key);
+    return wakeMs;
+  }
+
+  async #write(
+    change: WorkflowChange,
+    release?: { readonly seen: number; readonly wakeMs?: number | undefined },
+  ): Promise<{ readonly released: boolean }> {
+    const sends = this.#batch.outgoing.length > 0;
+    const released = release === undefined ? {} : { release };
+    try {
+      return await this.#lease.write({ ...this.#batch.take(), change, ...released });
+    } finally {
+      // Also where nobody knows whether it was written: it may have been.
+      if (sends) this.#parts.onOutgoing();
+    }
+  }
+
+  /** Until something happens, or the next wait is over. */
+  async #nap(): Promise<void> {
+    if (!this.#batch.isEmpty) await this.#write({ status: 'running', waits: this.#waits() });
+    const wakeMs = wakeMsOf(this.#execution, (command) => !this.#running.has(command));
+    const delayMs = (wakeMs ?? Infinity) - this.#parts.clock.now();
+    const timer =
+      delayMs === Infinity ? undefined : this.#parts.clock.setTimer(Math.max(0, delayMs), () => this.wake());
+    if (!this.#isAwake) await new Promise<void>((resolve) => (this.#wakeUp = resolve));
+    this.#isAwake = false;
+    this.#wakeUp = undefined;
+    timer?.cancel();
+    this.#lease.check();
+  }
+
+  #waits(): readonly WorkflowWait[] {
+    return this.#execution.open.map(waitOf);
+  }
+
+  #abortSteps(reason: Error): void {
+    for (const run of this.#running.values()) run.abort(reason);
+  }
+
+  #log({ at, attempts: attempt, kind, name }: Command, entry: JournalEntry): void {
+    if (entry.kind !== 'failed' && entry.kind !== 'attempt-failed' && entry.kind !== 'stuck') return;
+    const level = entry.kind === 'attempt-failed' ? 'warn' : 'error';
+    const what = entry.kind === 'stuck' ? 'workflow is stuck: a compensation gave up' : 'workflow step failed';
+    const step = commandText({ kind, name });
+    const { message } = entry.error;
+    this.#parts.logger[level](what, { workflow: this.key.name, id: this.key.id, step, at, attempt, reason: message });
+  }
+
+  #warnOfDropped({ name, eventId }: InboxEvent, reason: string): void {
+    const about = { workflow: this.key.name, id: this.key.id, signal: name, eventId, reason: toError(reason).message };
+    this.#parts.logger.warn('workflow signal dropped: it does not match the schema', { ...about, reason });
+  }
+}

@@ -1,0 +1,171 @@
+// The face of an execution that the method sees: checks what it is given and turns it into commands.
+import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { describeValue, toError } from '../core/errors.js';
+import { OptionChecker } from '../core/options.js';
+import { checkRedeliveryPolicy, resolveRedeliveryPolicy } from '../core/redelivery-policy.js';
+import { isTopic, topic as topicNamed } from '../core/topic.js';
+import type { Command, CommandWork, PlannedPolicy, StepWork } from './command.js';
+import { referencedName } from './definition.js';
+import type { Execution } from './execution.js';
+import type { Flow, StepOptions, StepPolicy } from './flow.js';
+import { plainValue } from './plain-value.js';
+import { uuidOf } from './seeded-values.js';
+import { WorkflowError } from './workflow-errors.js';
+
+/** Waits in a race that lost are given up: which command a promise of `flow` belongs to. */
+const COMMANDS = new WeakMap<object, Command>();
+
+export function flowOf(execution: Execution): Flow {
+  const { record, values } = execution;
+  const next = (): number => values.next(execution.commands.length);
+  const flow = {
+    id: record.id,
+    run: record.run,
+    get cancelled() {
+      return execution.cancelled;
+    },
+    step: (name: string, run: StepWork['run'], options: StepOptions<never> = {}) =>
+      asked(execution, name, () => ({ command: 'step', step: stepOf(name, run, options) })),
+    sleep: (name: string, until: number | Date) =>
+      asked(execution, name, () => ({ command: 'sleep', until: checkedUntil(name, until) })),
+    signal: (name: string, options: { payload?: StandardSchemaV1; timeoutMs?: number | undefined } = {}) =>
+      asked(execution, name, () => signalOf(execution, name, options)),
+    child: (workflow: unknown, input: unknown, options: ChildGiven = {}) =>
+      asked(execution, referencedName(workflow) ?? '', () => childOf(execution, workflow, input, options)),
+    publish: (to: unknown, payload: unknown, options: unknown) => {
+      const topic = typeof to === 'string' ? topicNamed(to) : to;
+      const name = isTopic(topic) ? topic.name : '';
+      return asked(execution, name, () => {
+        if (!isTopic(topic)) throw new TypeError(`publish() takes a topic or its name, got ${describeValue(to)}`);
+        return { command: 'publish', publish: { topic, payload, options: options as never } };
+      });
+    },
+    all: (these: readonly unknown[]) => Promise.all(these),
+    race: (entries: Readonly<Record<string, PromiseLike<unknown>>>) => raceOf(execution, entries),
+    now: () => execution.nowMs,
+    random: () => next() / 2 ** 32,
+    uuid: () => uuidOf(next),
+    query: (name: string, answer: () => unknown) => void execution.queries.set(name, answer),
+    patched: (change: string) => execution.patched(change),
+    failure: (message: string, options: { readonly cause?: unknown } = {}) =>
+      new WorkflowError('WORKFLOW_FAILED', message, { workflow: { name: record.name, id: record.id }, ...options }),
+    continueAsNew: (input: unknown) => {
+      try {
+        execution.continueAsNew(plainValue(input, 'the input of continueAsNew()'));
+      } catch (error) {
+        execution.refuse(toError(error).message);
+      }
+      return new Promise<never>(() => undefined);
+    },
+  };
+  return flow as unknown as Flow;
+}
+
+interface ChildGiven {
+  readonly id?: string | undefined;
+  readonly attributes?: Readonly<Record<string, string>> | undefined;
+}
+
+/** What was asked for wrongly stops the workflow: neither a retry nor a compensation would make it right. */
+function asked(execution: Execution, name: string, workOf: () => CommandWork): Promise<unknown> {
+  try {
+    if (typeof (name as unknown) !== 'string' || name === '')
+      throw new TypeError(`it needs a name that is not empty, got ${describeValue(name)}`);
+    const command = execution.issue(name, workOf());
+    COMMANDS.set(command.promise, command);
+    return command.promise;
+  } catch (error) {
+    execution.refuse(`flow was called wrongly: ${toError(error).message}`);
+    return new Promise(() => undefined);
+  }
+}
+
+function stepOf(name: string, run: StepWork['run'], options: StepOptions<never>): StepWork {
+  const check = new OptionChecker(`step ${JSON.stringify(name)}`);
+  check.required({ run }, { run: 'a function' });
+  check.function('run', run);
+  if (check.object('options', options)) {
+    check.unknownOptions(options, ['redelivery', 'timeoutMs', 'compensate']);
+    checkPolicy(options, check);
+  }
+  const { compensate } = options;
+  const given = typeof compensate === 'function' ? { run: compensate } : compensate;
+  if (given !== undefined && check.object('compensate', given, 'a function or { run, redelivery, timeoutMs }')) {
+    check.unknownOptions(given, ['run', 'redelivery', 'timeoutMs'], 'compensate.');
+    check.required(given, { run: 'a function' }, 'compensate.');
+    checkPolicy(given, check);
+  }
+  check.throwIfAny();
+  return {
+    run,
+    ...plannedPolicy(options),
+    compensate: given === undefined ? undefined : { run: given.run, ...plannedPolicy(given) },
+  };
+}
+
+function checkPolicy({ redelivery, timeoutMs }: StepPolicy, check: OptionChecker): void {
+  checkRedeliveryPolicy(redelivery, check);
+  check.durationMs('timeoutMs', timeoutMs, { minMs: 1 });
+}
+
+function plannedPolicy({ redelivery, timeoutMs }: StepPolicy): PlannedPolicy {
+  return { policy: resolveRedeliveryPolicy(redelivery), timeoutMs };
+}
+
+function checkedUntil(name: string, until: number | Date): number | Date {
+  const check = new OptionChecker(`sleep ${JSON.stringify(name)}`);
+  const isDate = until instanceof Date;
+  if (isDate && Number.isNaN(until.getTime())) check.problem('"until" is an invalid Date');
+  check.required({ until }, { until: 'a duration in milliseconds or a Date' });
+  if (!isDate) check.durationMs('until', until);
+  check.throwIfAny();
+  return until;
+}
+
+function signalOf(
+  execution: Execution,
+  name: string,
+  options: { readonly payload?: StandardSchemaV1; readonly timeoutMs?: number | undefined },
+): CommandWork {
+  const check = new OptionChecker(`signal ${JSON.stringify(name)}`);
+  if (check.object('options', options)) check.unknownOptions(options, ['payload', 'timeoutMs']);
+  check.durationMs('timeoutMs', options.timeoutMs);
+  const { signals } = execution.workflow.options;
+  if (signals !== undefined && !Object.hasOwn(signals, name))
+    check.problem(`the definition accepts no such signal; it has ${Object.keys(signals).join(', ') || 'none'}`);
+  check.throwIfAny();
+  return { command: 'signal', schema: options.payload ?? signals?.[name], timeoutMs: options.timeoutMs };
+}
+
+function childOf(execution: Execution, workflow: unknown, input: unknown, options: ChildGiven): CommandWork {
+  const name = referencedName(workflow);
+  if (name === undefined)
+    throw new TypeError(`child() takes a workflow's name, definition or class, got ${describeValue(workflow)}`);
+  const { id, run } = execution.record;
+  const check = new OptionChecker(`child ${JSON.stringify(name)}`);
+  if (check.object('options', options)) check.unknownOptions(options, ['id', 'attributes']);
+  check.nonEmptyString('id', options.id);
+  check.throwIfAny();
+  const own = options.id ?? `${id}/${run}/${execution.commands.length}`;
+  const plain = plainValue(input, `the input of child ${JSON.stringify(name)}`);
+  return { command: 'child', child: { name, id: own, input: plain, attributes: options.attributes ?? {} } };
+}
+
+function raceOf(execution: Execution, entries: Readonly<Record<string, PromiseLike<unknown>>>): Promise<unknown> {
+  const names = Object.keys(entries);
+  if (names.length === 0) execution.refuse('flow.race() needs at least one entry');
+  return new Promise((resolve, reject) => {
+    const won = (settle: () => void): void => {
+      for (const entry of Object.values(entries)) {
+        const command = COMMANDS.get(entry);
+        if (command?.state === 'open' && command.isWait) command.state = 'withdrawn';
+      }
+      settle();
+    };
+    for (const winner of names)
+      entries[winner]?.then(
+        (value) => won(() => resolve({ winner, value })),
+        (error: unknown) => won(() => reject(toError(error))),
+      );
+  });
+}

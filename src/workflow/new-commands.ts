@@ -1,0 +1,99 @@
+// From what the method has asked for to what is written down for it, and what is due of it when.
+import { PulseworkError, toError } from '../core/errors.js';
+import type { CommandEntry, JournalEntry, WorkflowWait } from '../core/workflow-journal.js';
+import { journalError } from '../core/workflow-journal.js';
+import type { OutgoingRow } from '../ports/workflow-store.js';
+import type { ActivationParts } from './activation-parts.js';
+import type { Command } from './command.js';
+import type { Execution } from './execution.js';
+
+type Parts = Pick<ActivationParts, 'clock' | 'publishRow' | 'eventRow'>;
+
+export interface NewEntries {
+  readonly commands: readonly CommandEntry[];
+  readonly outgoing: readonly OutgoingRow[];
+  /** Of commands that are done by being written down. */
+  readonly settled: readonly JournalEntry[];
+}
+
+/** For commands that have no entry yet, and for children that nobody waits for any more. */
+export async function newEntries(execution: Execution, parts: Parts): Promise<NewEntries> {
+  const asked = execution.commands.filter(({ recorded }) => !recorded);
+  const nowMs = parts.clock.now();
+  const outgoing: OutgoingRow[] = [];
+  const settled: JournalEntry[] = [];
+  for (const command of asked) {
+    const { work, at } = command;
+    if (work.command === 'child') outgoing.push(childStart(execution, command, parts));
+    if (work.command !== 'publish') continue;
+    try {
+      outgoing.push(await parts.publishRow(work.publish, messageIdOf(execution, at)));
+      settled.push({ kind: 'completed', at, atMs: nowMs });
+    } catch (error) {
+      if (!(error instanceof PulseworkError)) throw error;
+      settled.push({ kind: 'failed', at, atMs: nowMs, error: journalError(toError(error)) });
+    }
+  }
+  for (const command of execution.abandoned.splice(0)) outgoing.push(childCancel(execution, command, parts));
+  return { commands: asked.map((command) => commandEntry(command, nowMs)), outgoing, settled };
+}
+
+function commandEntry({ at, name, work }: Command, atMs: number): CommandEntry {
+  const entry = { kind: 'command', at, command: work.command, name, atMs } as const;
+  if (work.command === 'child') return { ...entry, child: work.child.id };
+  if (work.command === 'sleep') {
+    const { until } = work;
+    return { ...entry, dueMs: until instanceof Date ? until.getTime() : atMs + until };
+  }
+  if (work.command === 'signal' && work.timeoutMs !== undefined) return { ...entry, dueMs: atMs + work.timeoutMs };
+  return entry;
+}
+
+/** The same in every repeat, and of no other message. */
+export function messageIdOf({ record: { name, id, run } }: Execution, at: number | string): string {
+  return `workflow/${name}/${id}/${run}/${at}`;
+}
+
+function childStart(execution: Execution, { at, work }: Command, parts: Parts): OutgoingRow {
+  const { name, id, run } = execution.record;
+  const { child } = work as Extract<Command['work'], { command: 'child' }>;
+  const { input, attributes } = child;
+  const parent = { name, id, run, at };
+  return parts.eventRow(
+    child.name,
+    { v: 1, id: child.id, kind: 'start', input, attributes, parent },
+    messageIdOf(execution, at),
+  );
+}
+
+function childCancel(execution: Execution, { at, work }: Command, parts: Parts): OutgoingRow {
+  const { child } = work as Extract<Command['work'], { command: 'child' }>;
+  const messageId = messageIdOf(execution, `${at}/cancel`);
+  return parts.eventRow(child.name, { v: 1, id: child.id, kind: 'cancel', eventId: messageId }, messageId);
+}
+
+/** The wait that was over first. */
+export function dueEntry(execution: Execution, nowMs: number): JournalEntry | undefined {
+  const due = execution.open.filter(({ dueMs = Infinity }) => dueMs <= nowMs);
+  const first = due.reduce<Command | undefined>(
+    (earliest, command) => ((command.dueMs ?? 0) < (earliest?.dueMs ?? Infinity) ? command : earliest),
+    undefined,
+  );
+  if (first === undefined) return undefined;
+  const entry = { kind: 'completed', at: first.at, atMs: nowMs } as const;
+  return first.kind === 'signal' ? { ...entry, timedOut: true } : entry;
+}
+
+/** When the next wait is over, or the next step is to run. @param which of the steps @default all */
+export function wakeMsOf(execution: Execution, which: (command: Command) => boolean = () => true): number | undefined {
+  const times = execution.open.flatMap((command) => {
+    if (command.step === undefined) return command.dueMs ?? [];
+    return command.stuck || !which(command) ? [] : command.nextMs;
+  });
+  return times.length === 0 ? undefined : Math.max(0, Math.min(...times));
+}
+
+export function waitOf({ kind, name, dueMs, nextMs, step }: Command): WorkflowWait {
+  const untilMs = step === undefined ? dueMs : nextMs;
+  return { command: kind, name, ...(untilMs !== undefined && Number.isFinite(untilMs) && { untilMs }) };
+}

@@ -1,0 +1,57 @@
+// From how the method came out to the write that ends the workflow, or begins its next run.
+import { toError } from '../core/errors.js';
+import type { JournalEntry } from '../core/workflow-journal.js';
+import { journalError } from '../core/workflow-journal.js';
+import type { OutgoingRow, WorkflowChange } from '../ports/workflow-store.js';
+import type { ActivationParts } from './activation-parts.js';
+import type { Ending, Execution } from './execution.js';
+import { plainValue } from './plain-value.js';
+import { checkedValue } from './planned-workflow.js';
+import { diverged } from './workflow-errors.js';
+
+type Parts = Pick<ActivationParts, 'clock' | 'newSeed' | 'newest' | 'parentRows'>;
+
+export type WorkflowEnd =
+  | {
+      readonly change: WorkflowChange;
+      readonly entries: readonly JournalEntry[];
+      readonly outgoing: OutgoingRow[];
+    }
+  | { readonly problem: Error };
+
+export async function endOf(execution: Execution, parts: Parts): Promise<WorkflowEnd> {
+  const ending = execution.ending as Ending;
+  const atMs = parts.clock.now();
+  switch (ending.kind) {
+    case 'completed':
+      return completed(execution, ending.value, atMs, parts);
+    case 'continued': {
+      const version = parts.newest(execution.record.name)?.options.version ?? execution.record.version;
+      const change = { status: 'continued', input: ending.input, seed: parts.newSeed(), version } as const;
+      return { change, entries: [], outgoing: [] };
+    }
+    case 'failed':
+    case 'cancelled': {
+      const { kind: status } = ending;
+      const error = journalError(toError(ending.error));
+      const outgoing = parts.parentRows(execution.record, { error });
+      return { change: { status, error }, entries: [{ kind: 'ended', atMs, status, error }], outgoing };
+    }
+  }
+}
+
+async function completed(execution: Execution, value: unknown, atMs: number, parts: Parts): Promise<WorkflowEnd> {
+  const checked = await checkedValue(execution.workflow.options.result, value);
+  if ('problem' in checked)
+    return { problem: diverged(`what the method returned does not match the schema of "result": ${checked.problem}`) };
+  let plain: unknown;
+  try {
+    plain = plainValue(value, 'the result of the workflow');
+  } catch (error) {
+    return { problem: diverged(toError(error).message) };
+  }
+  const result = plain === undefined ? {} : { value: plain };
+  const entry: JournalEntry = { kind: 'ended', atMs, status: 'completed', ...result };
+  const outgoing = parts.parentRows(execution.record, result);
+  return { change: { status: 'completed', result: plain }, entries: [entry], outgoing };
+}

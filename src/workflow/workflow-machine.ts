@@ -1,0 +1,197 @@
+// Everything behind `Workflows`, put together over a runtime: the store, the activations, the relay and the event handlers.
+import { jsonCodec } from '../core/codec.js';
+import { PulseworkError, toError } from '../core/errors.js';
+import { PreparedMessage, recordedMessage } from '../core/recorded-outcome.js';
+import type { OutgoingRow, WorkflowKey, WorkflowRecord, WorkflowStore } from '../ports/workflow-store.js';
+import type { ExtensionGround, RuntimeExtension } from '../runtime/extension.js';
+import { encodeMessage } from '../runtime/message-encoder.js';
+import { PortCalls } from '../runtime/port-calls.js';
+import type { ActivationParts } from './activation-parts.js';
+import { Activations } from './activations.js';
+import type { Command, PublishWork } from './command.js';
+import { eventHandler } from './event-handler.js';
+import type { ChildEnd, EventMessage } from './event-message.js';
+import { eventTopicName } from './event-message.js';
+import type { StepContext } from './flow.js';
+import type { BoundWorkflows } from './workflow-plans.js';
+import type { PlannedWorkflow } from './planned-workflow.js';
+import { Relay } from './relay.js';
+import type { ResolvedWorkflowsOptions } from './workflows-options.js';
+
+/** So that a lease survives two renewals that fail. */
+const BEATS_PER_LEASE = 3;
+const BLOCKED_PAGE = 100;
+
+export class WorkflowMachine implements ActivationParts, RuntimeExtension {
+  readonly clock: ActivationParts['clock'];
+  readonly logger: ActivationParts['logger'];
+  readonly random: () => number;
+  readonly owner: string;
+  readonly leaseMs: number;
+  readonly heartbeatMs: number;
+  readonly handlers: RuntimeExtension['handlers'];
+  readonly names: readonly string[];
+  readonly #options: ResolvedWorkflowsOptions;
+  readonly #ground: ExtensionGround;
+  readonly #bound: BoundWorkflows;
+  readonly #calls: PortCalls;
+  readonly #activations: Activations;
+  readonly #relay: Relay;
+  /** Those who wait for the end of a workflow. */
+  readonly #watchers = new Set<(key: WorkflowKey | undefined) => void>();
+
+  constructor(options: ResolvedWorkflowsOptions, bound: BoundWorkflows, ground: ExtensionGround) {
+    const { clock, logger, environment, callTimeoutMs } = ground.options;
+    const { leaseMs, scanIntervalMs, concurrency, retentionMs } = options;
+    this.clock = clock;
+    this.logger = logger;
+    this.leaseMs = leaseMs;
+    this.random = environment.random;
+    // What another process appends to the inbox of a workflow that runs here is seen with the next beat.
+    this.heartbeatMs = Math.min(leaseMs / BEATS_PER_LEASE, scanIntervalMs);
+    this.owner = `${environment.host}:${environment.processId}-${this.newSeed()}`;
+    this.names = [...new Set(bound.workflows.map(({ name }) => name))];
+    this.#options = options;
+    this.#bound = bound;
+    this.#ground = ground;
+    this.#calls = new PortCalls(clock, callTimeoutMs);
+    this.#relay = new Relay({ parts: this, publish: (pending) => ground.publishers.publishAll([pending], undefined) });
+    const onScan = (): void => this.#relay.wake();
+    const { names } = this;
+    this.#activations = new Activations({ parts: this, names, concurrency, scanIntervalMs, retentionMs, onScan });
+    this.handlers = names.map((name) =>
+      eventHandler(name, {
+        store: (what, call) => this.store(what, call),
+        clock,
+        logger,
+        newSeed: () => this.newSeed(),
+        storeName: options.store.name,
+        versions: this.versions(name),
+        onEvent: (key) => this.#activations.wake(key),
+      }),
+    );
+  }
+
+  get scanIntervalMs(): number {
+    return this.#options.scanIntervalMs;
+  }
+
+  /** The store is open, and so are the subscriptions. */
+  start(): void {
+    this.#activations.start();
+    void this.#retryBlocked();
+  }
+
+  async drain(): Promise<void> {
+    await this.#activations.drain();
+    await this.#relay.drain();
+  }
+
+  interrupt(reason: Error): void {
+    this.#activations.interrupt(reason);
+  }
+
+  async close(): Promise<void> {
+    this.#activations.abandon();
+    this.#relay.close();
+    for (const watcher of this.#watchers) watcher(undefined);
+    try {
+      await this.store('closing the workflow store', (store) => store.close());
+      await this.#bound.close();
+    } finally {
+      this.#calls.close();
+    }
+  }
+
+  store<T>(what: string, call: (store: WorkflowStore) => Promise<T>): Promise<T> {
+    return this.#calls.run(what, () => call(this.#options.store));
+  }
+
+  turn(): Promise<void> {
+    return new Promise((resolve) => this.clock.nextTurn(resolve));
+  }
+
+  /** The newest first. */
+  versions(name: string): readonly PlannedWorkflow[] {
+    const own = this.#bound.workflows.filter((workflow) => workflow.name === name);
+    return own.toSorted((a, b) => b.options.version - a.options.version);
+  }
+
+  workflowFor({ name, version }: Pick<WorkflowRecord, 'name' | 'version'>): PlannedWorkflow | undefined {
+    return this.#bound.workflows.find((workflow) => workflow.name === name && workflow.options.version === version);
+  }
+
+  newest(name: string): PlannedWorkflow | undefined {
+    return this.versions(name)[0];
+  }
+
+  newSeed(): string {
+    const part = (): string => Math.floor(this.random() * 2 ** 32).toString(36);
+    return `${part()}${part()}`;
+  }
+
+  workFor(workflow: WorkflowKey, command: Command): ((context: StepContext) => unknown) | undefined {
+    return this.#options.stubs(workflow, command);
+  }
+
+  async publishRow({ topic, payload, options = {} }: PublishWork, messageId: string): Promise<OutgoingRow> {
+    const message = await encodeMessage({ topic, payload, options }, this.clock, { messageId });
+    return { messageId, message: recordedMessage(new PreparedMessage(this.#fullName(topic.name), message)) };
+  }
+
+  eventRow(name: string, event: EventMessage, messageId: string): OutgoingRow {
+    const properties = { 'pulsework-message-id': messageId };
+    const message = { payload: jsonCodec.encode(event), key: event.id, properties };
+    return { messageId, message: recordedMessage(new PreparedMessage(this.#fullName(eventTopicName(name)), message)) };
+  }
+
+  parentRows({ name, id, run, parent }: WorkflowRecord, end: Pick<ChildEnd, 'value' | 'error'>): OutgoingRow[] {
+    if (parent === undefined) return [];
+    const messageId = `workflow/${name}/${id}/${run}/ended`;
+    const payload: ChildEnd = { run: parent.run, at: parent.at, ...end };
+    const event: EventMessage = { v: 1, id: parent.id, kind: 'child-ended', eventId: messageId, payload };
+    return [this.eventRow(parent.name, event, messageId)];
+  }
+
+  onOutgoing(): void {
+    this.#relay.wake();
+  }
+
+  onEnded(key: WorkflowKey): void {
+    for (const watcher of this.#watchers) watcher(key);
+  }
+
+  /** @param onEnd called with each workflow that ends in this process, and with undefined when it closes */
+  watch(onEnd: (key: WorkflowKey | undefined) => void): () => void {
+    this.#watchers.add(onEnd);
+    return () => void this.#watchers.delete(onEnd);
+  }
+
+  /** A deploy may have corrected them. Those that this does not find are tried again later all the same. */
+  async #retryBlocked(): Promise<void> {
+    try {
+      for (const name of this.names) {
+        let after: WorkflowRecord | undefined;
+        do {
+          const filter = { name, status: 'blocked', after, limit: BLOCKED_PAGE } as const;
+          const page = await this.store('looking for blocked workflows', (store) => store.list(filter));
+          for (const { id } of page) this.#activations.wake({ name, id });
+          after = page.length === BLOCKED_PAGE ? page.at(-1) : undefined;
+        } while (after !== undefined);
+      }
+    } catch (error) {
+      this.logger.warn('blocked workflows could not be looked for', { error: toError(error) });
+    }
+  }
+
+  /** A topic that is none can never be published to: the same error as for a payload that does not fit. */
+  #fullName(name: string): string {
+    try {
+      return this.#ground.fullName(name);
+    } catch (error) {
+      throw new PulseworkError('PUBLISH_REFUSED', `topic ${JSON.stringify(name)} cannot be published to`, {
+        cause: error,
+      });
+    }
+  }
+}

@@ -1,0 +1,215 @@
+// What else a method can ask for: signals, races, children, values that look random, beginning anew.
+import { days, hours, minutes, seconds, topic } from 'pulsework';
+import { testWorkflow } from 'pulsework/testing';
+import type { Flow } from 'pulsework/workflow';
+import { defineWorkflow } from 'pulsework/workflow';
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+
+function workflow(run: (flow: Flow, input: number) => Promise<unknown>, name = 'job') {
+  return defineWorkflow({ name, version: 1, input: z.number(), run });
+}
+
+const START = { id: '1', input: 0 };
+
+it('signals of one name are consumed once each, in the order of their arrival, also by waits that began before', async () => {
+  const Job = workflow(async (flow) => {
+    const both = await flow.all([flow.signal('n'), flow.signal('n')]);
+    await flow.sleep('nap', minutes(1));
+    return [...both, await flow.signal('n'), await flow.signal('other')];
+  });
+  await using test = await testWorkflow(Job);
+  await test.start(Job, START);
+  for (const n of [1, 2, 3]) await test.signal(Job, '1', 'n', n);
+  await test.signal(Job, '1', 'other', 'x');
+
+  expect(await test.result(Job, '1')).toEqual([1, 2, 3, 'x']);
+});
+
+it('a signal sent again under the same event id comes once', async () => {
+  const Job = workflow(async (flow) => [await flow.signal('n'), await flow.signal('n')]);
+  await using test = await testWorkflow(Job);
+  await test.start(Job, START);
+  for (const [value, eventId] of [
+    [1, 'a'],
+    [1, 'a'],
+    [2, 'b'],
+  ] as const)
+    await test.workflows.signal(Job, '1', 'n', value, { eventId });
+
+  expect(await test.result(Job, '1')).toEqual([1, 2]);
+});
+
+it('a signal that does not match the schema of the wait is dropped, and the wait goes on', async () => {
+  const Job = workflow((flow) => flow.signal('n', { payload: z.number() }));
+  await using test = await testWorkflow(Job);
+  await test.start(Job, START);
+  await test.signal(Job, '1', 'n', 'text');
+  await test.signal(Job, '1', 'n', 5);
+
+  expect(await test.result(Job, '1')).toBe(5);
+});
+
+it('a signal reaches a workflow while a step runs, and the step is waited for before the end', async () => {
+  let end: (value: string) => void = () => undefined;
+  const log: string[] = [];
+  const Job = workflow(async (flow) => {
+    const step = flow.step('long', () => new Promise<string>((resolve) => (end = resolve)));
+    const first = await flow.race({ step, stop: flow.signal('stop') });
+    log.push(first.winner);
+    return first;
+  });
+  await using test = await testWorkflow(Job);
+  await test.start(Job, START);
+  await test.signal(Job, '1', 'stop', 'now');
+  expect(log).toContain('stop');
+  expect((await test.describe(Job, '1'))?.status).toBe('running');
+  end('late');
+
+  expect(await test.result(Job, '1')).toEqual({ winner: 'stop', value: 'now' });
+});
+
+it('what lost a race takes no signal from whoever waits next', async () => {
+  const Job = workflow(async (flow) => {
+    const first = await flow.race({ a: flow.signal('a'), nap: flow.sleep('nap', minutes(1)) });
+    return [first.winner, await flow.signal('a')];
+  });
+  await using test = await testWorkflow(Job);
+  await test.start(Job, START);
+  await test.advanceBy(minutes(1));
+  await test.signal(Job, '1', 'a', 'for the second');
+  test.kill();
+  await test.restart();
+
+  expect(await test.result(Job, '1')).toEqual(['nap', 'for the second']);
+});
+
+it('times, random numbers and ids are the same in each replay, and differ between workflows and places', async () => {
+  const seen: unknown[][] = [];
+  const Job = workflow(async (flow) => {
+    const values: unknown[] = [flow.now(), flow.random(), flow.random(), flow.uuid()];
+    await flow.sleep('nap', minutes(1));
+    values.push(flow.now(), flow.uuid());
+    seen.push(values);
+    await flow.sleep('nap', minutes(1));
+    return values;
+  });
+  await using test = await testWorkflow(Job);
+  const began = test.clock.now();
+  await test.start(Job, START);
+  const first = (await test.result(Job, '1')) as unknown[];
+
+  for (const values of seen) expect(values).toEqual(first);
+  expect(seen.length).toBeGreaterThan(1);
+  expect(first[0]).toBe(began);
+  expect(first[4]).toBe(began + minutes(1));
+  expect(new Set(first).size).toBe(6);
+  expect(first[3]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+});
+
+it('a child’s result comes to its parent, its failure too', async () => {
+  const Child = workflow(async (flow, n) => {
+    await flow.sleep('work', hours(n));
+    if (n === 3) throw flow.failure('three is too many');
+    return n * 10;
+  }, 'child');
+  const Parent = workflow(async (flow) => {
+    const results = await flow.all([flow.child(Child, 1), flow.child(Child, 2)]);
+    const failed = await flow.child('child', 3).catch((error: unknown) => (error as { cause: Error }).cause.message);
+    return [...results, failed];
+  }, 'parent');
+  await using test = await testWorkflow([Parent, Child]);
+  await test.start(Parent, START);
+
+  expect(await test.result(Parent, '1')).toEqual([10, 20, 'three is too many']);
+  expect((await test.workflows.list({ name: 'child' })).map(({ id, parent }) => [id, parent?.id])).toEqual([
+    ['1/1/0', '1'],
+    ['1/1/1', '1'],
+    ['1/1/2', '1'],
+  ]);
+});
+
+it('a workflow begins anew with another input, an empty journal and the signals that nobody took', async () => {
+  const Job = defineWorkflow({
+    name: 'subscription',
+    version: 1,
+    input: z.object({ month: z.number(), paid: z.array(z.number()) }),
+    async run(flow, { month, paid }): Promise<unknown> {
+      await flow.sleep('month', days(30));
+      const amount = await flow.step('bill', () => month);
+      const stop = await flow.signal('stop', { timeoutMs: 0 });
+      if (stop !== undefined) return [...paid, amount];
+      return flow.continueAsNew({ month: month + 1, paid: [...paid, amount] });
+    },
+  });
+  await using test = await testWorkflow(Job);
+  await test.start(Job, { id: '1', input: { month: 1, paid: [] } });
+  await test.advanceBy(days(70));
+  await test.signal(Job, '1', 'stop', true);
+  expect((await test.describe(Job, '1'))?.run).toBe(3);
+
+  expect(await test.result(Job, '1')).toEqual([1, 2, 3]);
+  expect((await test.history(Job, '1')).journal.filter(({ kind }) => kind === 'command')).toHaveLength(3);
+});
+
+it('a sleep until a point in time that has passed is over at once', async () => {
+  const Job = workflow(async (flow) => (await flow.sleep('past', new Date(0)), 'done'));
+  await using test = await testWorkflow(Job);
+  await test.start(Job, START);
+  await test.settled();
+
+  expect((await test.describe(Job, '1'))?.status).toBe('completed');
+});
+
+it('a message has the same id in every process that sends it', async () => {
+  const Job = workflow(async (flow) => {
+    await flow.publish('out', { n: 1 }, { key: 'k' });
+    await flow.publish('out', { n: 2 });
+  });
+  await using test = await testWorkflow(Job);
+  await test.start(Job, START);
+  await test.result(Job, '1');
+  await test.advanceBy(seconds(30));
+
+  expect(await test.published('out')).toEqual([{ n: 1 }, { n: 2 }]);
+});
+
+it('a message that can never be sent is refused where it is asked for', async () => {
+  const Job = workflow((flow) =>
+    flow.publish(topic('numbers', { payload: z.number() }), 'text' as never).then(
+      () => 'sent',
+      (error: unknown) => (error as { code: string }).code,
+    ),
+  );
+  await using test = await testWorkflow(Job);
+  await test.start(Job, START);
+
+  expect(await test.result(Job, '1')).toBe('PUBLISH_REFUSED');
+});
+
+it('three virtual years of months take a moment', async () => {
+  const Job = workflow(async (flow, n) => {
+    await flow.sleep('month', days(30));
+    return n === 36 ? 'over' : flow.continueAsNew(n + 1);
+  });
+  await using test = await testWorkflow(Job);
+  await test.start(Job, { id: '1', input: 1 });
+
+  expect(await test.result(Job, '1')).toBe('over');
+});
+
+it('a workflow fans out to hundreds of children and back', { timeout: 120_000 }, async () => {
+  const Child = workflow(async (flow, n) => {
+    await flow.sleep('work', minutes(n % 7));
+    return n;
+  }, 'child');
+  const Parent = workflow(async (flow, count) => {
+    const results = await flow.all(Array.from({ length: count }, (_, n) => flow.child(Child, n)));
+    return results.reduce<number>((sum, n) => sum + Number(n), 0);
+  }, 'parent');
+  await using test = await testWorkflow([Parent, Child]);
+  await test.start(Parent, { id: '1', input: 300 });
+
+  expect(await test.result(Parent, '1')).toBe(44_850);
+  expect((await test.workflows.list({ name: 'child', status: 'completed', limit: 2_000 })).length).toBe(300);
+});
