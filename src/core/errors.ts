@@ -56,7 +56,8 @@ export const ERROR_CODES = {
     'A record of a store has another version than the one that was expected; nothing has changed.',
   STORE_FAILED: 'A call to a store failed or gave no answer; what it was for was not done.',
   IDEMPOTENCY_KEY_INVALID: 'The `key` function of `idempotent` threw or gave something that is no key.',
-  EFFECTS_OUTCOME_REFUSED: 'A handler with `effects` returned a success that carries messages, which no transaction holds.',
+  EFFECTS_OUTCOME_REFUSED:
+    'A handler with `effects` returned a success that carries messages, which no transaction holds.',
   OUTBOX_LEAD_LOST: 'Another process relays the outbox now, or the connection that made this one the leader is gone.',
   IDEMPOTENCY_LEASE_LOST: 'A run outlived its claim and somebody else took the key; its outcome was not recorded.',
   WORKFLOW_FAILED: 'A workflow ended as failed, or says so of itself.',

@@ -15,7 +15,13 @@ import { isTopic } from '../core/topic.js';
 import { qualifiedPattern, topicPattern } from '../core/topic-pattern.js';
 import type { Transport } from '../ports/transport.js';
 import { MIN_ACK_TIMEOUT_MS } from '../redelivery/ack-timeout-tracker.js';
-import { checkEffects, checkErrorRules, checkIdempotency, checkOutageRules, checkRefusalRule } from './handler-rule-checks.js';
+import {
+  checkEffects,
+  checkErrorRules,
+  checkIdempotency,
+  checkOutageRules,
+  checkRefusalRule,
+} from './handler-rule-checks.js';
 import { checkOrdering } from './ordering-checks.js';
 import { checkTransactions } from './transactional-checks.js';
 

@@ -13,7 +13,13 @@ import { subscriptionWith } from './subscription-with.js';
  * after it was done.
  */
 export type Fault =
-  'throws' | 'rejects-late' | 'answer-lost' | 'hangs' | 'hangs-done' | 'process-gone' | 'process-gone-done';
+  | 'throws'
+  | 'rejects-late'
+  | 'answer-lost'
+  | 'hangs'
+  | 'hangs-done'
+  | 'process-gone'
+  | 'process-gone-done';
 export const FAULTS: readonly Fault[] = [
   'throws',
   'rejects-late',
@@ -26,7 +32,14 @@ export const FAULTS: readonly Fault[] = [
 
 /** The calls that are counted: those that tell the broker, or a store, something. */
 export type CountedCall =
-  'publisher' | 'publish' | 'acknowledge' | 'redeliver' | 'begin' | 'commit' | 'abort' | 'store';
+  | 'publisher'
+  | 'publish'
+  | 'acknowledge'
+  | 'redeliver'
+  | 'begin'
+  | 'commit'
+  | 'abort'
+  | 'store';
 
 export interface FaultPlan {
   /** The call that goes wrong, counted from 1; 0 for none. */

@@ -26,7 +26,9 @@ import type { WorkflowStepStubs } from './test-workflow.js';
 
 /** What somebody outside does to a workflow, so long after the last such thing. */
 export type CrashEvent = { readonly afterMs: number; readonly workflow: WorkflowReference; readonly id: string } & (
-  { readonly start: unknown } | { readonly signal: string; readonly payload?: unknown } | { readonly cancel: true }
+  | { readonly start: unknown }
+  | { readonly signal: string; readonly payload?: unknown }
+  | { readonly cancel: true }
 );
 
 /** Everything of it is made anew for each run: what a workflow changes outside must not outlive the run. */

@@ -22,7 +22,10 @@ export function transactionsUnavailable(why: string, cause?: unknown): Transport
 }
 
 type TransactionCode =
-  'TRANSACTION_ENDED' | 'TRANSACTION_ABORTED' | 'TRANSACTION_OUTCOME_UNKNOWN' | 'TRANSACTIONS_UNAVAILABLE';
+  | 'TRANSACTION_ENDED'
+  | 'TRANSACTION_ABORTED'
+  | 'TRANSACTION_OUTCOME_UNKNOWN'
+  | 'TRANSACTIONS_UNAVAILABLE';
 
 function final(code: TransactionCode, text: string, cause?: unknown): TransportError {
   return new TransportError(code, text, { retriable: false, cause });

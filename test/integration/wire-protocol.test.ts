@@ -111,7 +111,10 @@ describe('a topic', () => {
     await eventually(lookup, ({ body }) => 'response' in body && body.response === CONNECT);
     const after = await producer(topic);
 
-    expect([refused[0]?.answer, after]).toMatchObject([{ body: { error: ERROR.serviceNotReady } }, { name: 'PRODUCER_SUCCESS' }]);
+    expect([refused[0]?.answer, after]).toMatchObject([
+      { body: { error: ERROR.serviceNotReady } },
+      { name: 'PRODUCER_SUCCESS' },
+    ]);
   });
 
   test('takes a producer name on one connection at a time', async ({ pulsar }) => {

@@ -3,7 +3,7 @@
 import { runStep } from './step.mjs';
 
 const CHECKS = [
-  ['format', ['prettier', '--check', '--log-level', 'warn', '.']],
+  ['format', ['oxfmt', '--check']],
   ['lint', ['oxlint']],
   ['build', ['node', 'test/support/build.mjs']],
   ['publint', ['publint', '--strict']],

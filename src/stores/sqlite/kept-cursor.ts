@@ -60,7 +60,8 @@ export type AckedIn = {
   /** Of a batch of which all is acknowledged now: its own row goes. */
   readonly done?: AckedBits | undefined;
 } & (
-  { readonly kind: 'cursor'; readonly row: KeptCursor } | { readonly kind: 'page' | 'part'; readonly row: AckedBits }
+  | { readonly kind: 'cursor'; readonly row: KeptCursor }
+  | { readonly kind: 'page' | 'part'; readonly row: AckedBits }
 );
 
 export class KeptCursor {

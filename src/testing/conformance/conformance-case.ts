@@ -54,13 +54,15 @@ export interface ConformanceHarness {
   elapse(ms: number): Promise<void>;
   /** Stores the messages as one entry. Left out where nothing can: see 'producer-batches'. */
   readonly publishBatch?:
-    ((topic: string, messages: readonly EncodedMessage[]) => Promise<readonly MessageId[]>) | undefined;
+    | ((topic: string, messages: readonly EncodedMessage[]) => Promise<readonly MessageId[]>)
+    | undefined;
   /**
    * By a producer that cuts it into chunks of at most `maxChunkBytes` of payload. Left out where nothing can: see
    * 'producer-chunks'.
    */
   readonly publishChunked?:
-    ((topic: string, message: EncodedMessage, maxChunkBytes: number) => Promise<MessageId>) | undefined;
+    | ((topic: string, message: EncodedMessage, maxChunkBytes: number) => Promise<MessageId>)
+    | undefined;
   /** Of a topic without partitions. Left out where nobody tells: see 'statistics'. */
   readonly statistics?: ((topic: string, subscription: string) => Promise<SubscriptionFigures>) | undefined;
   /** The broker closes the topic with all its partitions, and loads it again. Left out where nobody can: see 'unload'. */

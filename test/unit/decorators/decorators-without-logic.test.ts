@@ -38,7 +38,10 @@ const everyOption = {
   onError: [on(RangeError, poison)],
   idempotent: idempotent({ key: () => 'k', store: memoryIdempotencyStore(), ttlMs: 1 }),
   outage: [{ dependency: 'bank', errors: [TypeError] }],
-  effects: effects({ store: { name: 'none', open: async () => undefined, begin: async () => ({ kind: 'busy', remainingMs: 1 }) }, ttlMs: 17 }),
+  effects: effects({
+    store: { name: 'none', open: async () => undefined, begin: async () => ({ kind: 'busy', remainingMs: 1 }) },
+    ttlMs: 17,
+  }),
   transactional: { timeoutMs: 16 },
   publishes: [refunds],
   deadLetter: 'block',

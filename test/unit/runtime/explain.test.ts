@@ -268,7 +268,9 @@ describe('explain', () => {
   });
 
   it('tells of transactions: what goes into one, and that a crash leaves all of it or nothing', () => {
-    const [handler] = explain([worker({ publishes: [topic('done')], transactional: { timeoutMs: seconds(5) } })]).handlers;
+    const [handler] = explain([
+      worker({ publishes: [topic('done')], transactional: { timeoutMs: seconds(5) } }),
+    ]).handlers;
 
     expect(handler?.transactionTimeoutMs).toBe(5_000);
     expect(handler?.text).toContain('in one transaction with the acknowledgement, for 5 s at most');
