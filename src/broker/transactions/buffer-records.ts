@@ -64,10 +64,13 @@ export class BufferRecords {
     }
   }
 
-  /** Its end is in effect. @param last the position of its last entry */
+  /**
+   * Its end is in effect. Told again it stays what it was: by then its header, without which it looks aborted, may be gone.
+   * @param last the position of its last entry
+   */
   ended(transaction: string, state: FinalState, last: number | undefined): void {
     const known = this.#ended.get(transaction);
-    this.#ended.set(transaction, { state, last: last ?? known?.last });
+    this.#ended.set(transaction, { state: known?.state ?? state, last: last ?? known?.last });
   }
 
   /** What the one before could not record: entries that were dropped are not in the log any more. */

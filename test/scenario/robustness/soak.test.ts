@@ -38,7 +38,7 @@ describe.concurrent('a soak', () => {
         durationMs: seconds(4),
         // Every check brings a restart: more closed runtimes than may be in memory for a while.
         restartEveryMs: 0,
-        quietLimitMs: seconds(0.7),
+        quietLimitMs: seconds(2),
         leaks: ['heap', 'span', 'timer', 'callback', 'runtime', 'message'],
       },
       false,

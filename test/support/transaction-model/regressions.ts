@@ -131,4 +131,19 @@ export const REGRESSIONS: readonly { readonly title: string; readonly program: P
       { seed: 14_605, topics: [['failover']] },
     ),
   },
+  {
+    title: 'what was committed was recorded as aborted where the answer was lost that its operation is gone',
+    program: program(
+      [
+        { ...begin, timeoutMs: 1_000 },
+        { ...begin, timeoutMs: 10_000 },
+        begin,
+        publish(1),
+        { do: 'commit', at: 7, rude: false, ticks: undefined },
+        { do: 'fault', call: 4, isAfter: true, ticks: undefined },
+        { do: 'pass', ms: 73_038, ticks: undefined },
+      ],
+      { seed: 7_706, topics: [['key-shared']], notices: 'late' },
+    ),
+  },
 ];
