@@ -53,7 +53,8 @@ const places: Readonly<Record<string, () => Promise<EffectPlace>>> = {
 describe.each(Object.entries(places))('an effect store (%s)', (name, newPlace) => {
   it.each(EFFECT_STORE_CASES)('$name', async ({ run }) => run(await newPlace()));
 
-  it.skipIf(name === 'memory')('says so where the handler has rolled back by itself', async () => {
+  it('says so where the handler has rolled back by itself', async ({ skip }) => {
+    skip(name === 'memory', 'a transaction in memory has no statements with which to end it');
     const { store } = await newPlace();
     const answer = await store.begin('k', { ttlMs: 60_000, waitMs: 1_000 });
     if (answer.kind !== 'begun') expect.unreachable();

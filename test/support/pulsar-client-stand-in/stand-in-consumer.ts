@@ -33,6 +33,7 @@ export class ConsumerCore {
   readonly #parts = new Map<string, number>();
   #acks: StandInMessageId[] = [];
   #ackTimer: NodeJS.Timeout | undefined;
+  #flushing: Promise<void> = Promise.resolve();
   #ahead: Promise<ReceivedMessage | undefined> | undefined;
   #pumping = false;
   #connected = true;
@@ -192,12 +193,17 @@ export class ConsumerCore {
     }
   }
 
-  async #flush(): Promise<void> {
+  /** Waits for what is being sent, too: a close must not overtake it. */
+  #flush(): Promise<void> {
     clearTimeout(this.#ackTimer);
     this.#ackTimer = undefined;
     const acks = this.#acks;
     this.#acks = [];
-    if (acks.length > 0) await this.#sendAcks(acks).catch(() => undefined);
+    if (acks.length > 0) {
+      const sending = this.#sendAcks(acks).catch(() => undefined);
+      this.#flushing = Promise.all([this.#flushing, sending]).then(() => undefined);
+    }
+    return this.#flushing;
   }
 
   async #sendAcks(acks: readonly StandInMessageId[]): Promise<void> {
