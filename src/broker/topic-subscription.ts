@@ -290,7 +290,8 @@ export class TopicSubscription {
   #record(position: number, batchIndex: number, cumulative: boolean): Stored {
     const { store, name: topic, log } = this.#topic;
     const ledger = log.ledgerOf(position);
-    if (ledger === undefined) return undefined;
+    // What is trimmed was acknowledged, and that may be on its way to the disk.
+    if (ledger === undefined) return isDurable(store) ? store.written() : undefined;
     const { id: ledgerId } = ledger;
     const entryId = position - ledger.first;
     return store.acknowledge({ topic, subscription: this.name, ledgerId, entryId, batchIndex, cumulative });

@@ -16,13 +16,14 @@ export interface Transaction {
    * Waits for everything that was published and acknowledged in it, then commits: readers see it within moments. If any of
    * it failed, it is aborted instead (T-03). After an error that is retriable it may be called again, or `abort()`.
    * @throws TransportError TRANSACTION_ABORTED, TRANSACTION_ENDED: nothing of it counts; TRANSACTION_OUTCOME_UNKNOWN: all or
-   *   nothing of it does; CONNECTION_LOST and the like (retriable): it is not committed yet.
+   *   nothing of it does; CONNECTION_LOST and the like (retriable): it may be committed already; ask again, or `abort()`.
    */
   commit(): Promise<void>;
   /**
    * Nothing of it counts: its messages are never shown, what was acknowledged comes again. On Exclusive and Failover the
    * broker does not send it by itself: it has to be asked for, and with it everything that is unacknowledged there (T-17).
-   * May be called again after an error that is retriable. @throws TransportError TRANSACTION_ENDED after a commit.
+   * May be called again after an error that is retriable. @throws TransportError TRANSACTION_ENDED after a commit, also after
+   * one that seemed to fail.
    */
   abort(): Promise<void>;
 }

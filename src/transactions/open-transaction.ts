@@ -183,7 +183,13 @@ export class OpenTransaction implements Transaction {
   async #abort(once = false): Promise<void> {
     await this.#settled();
     this.#endSent = true;
-    await this.#parts.coordinator.abort(this.id, once);
+    try {
+      await this.#parts.coordinator.abort(this.id, once);
+    } catch (error) {
+      // An earlier request to commit it, whose answer was a failure, had done so.
+      if (error instanceof TransportError && error.code === 'TRANSACTION_ENDED') this.#over('committed');
+      throw error;
+    }
     this.#over('aborted');
   }
 

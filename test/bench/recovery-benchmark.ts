@@ -1,5 +1,6 @@
 // How long a durable broker takes to be ready again where transactions left open acknowledgements behind: from the start to
 // the first message that none of them holds. The baseline is the same folder's topic without a transaction.
+import { rmSync } from 'node:fs';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,7 +51,6 @@ async function measure(inTransactions: boolean): Promise<Measurement> {
 /** What a broker leaves that ends with all messages but one acknowledged. */
 async function leftFolder(inTransactions: boolean): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'pulsework-bench-'));
-  process.once('exit', () => void rm(dir, { recursive: true }));
   const transport = durable(dir);
   const subscription = await transport.subscribe({ ...SPEC, consumerName: 'c', prefetch: ACKS });
   const publisher = await transport.publisher(TOPIC);
@@ -64,8 +64,13 @@ async function leftFolder(inTransactions: boolean): Promise<string> {
     await subscription.acknowledge(ids, { transaction });
   }
   await publish('last');
-  // Not closed: a transport that closes aborts what is open. The folder is as a kill leaves it, behind the last receipt.
-  return dir;
+  // As a kill leaves it, behind the last receipt: a transport that closes aborts what is open.
+  const left = await mkdtemp(join(tmpdir(), 'pulsework-bench-'));
+  await cp(dir, left, { recursive: true });
+  await transport.close();
+  await rm(dir, { recursive: true });
+  process.once('exit', () => rmSync(left, { recursive: true }));
+  return left;
 }
 
 async function firstMessage(transport: EmbeddedTransport): Promise<string | undefined> {

@@ -1,6 +1,7 @@
 // Transactions of one client on the embedded broker: who publishes and acknowledges in them needs no registration first, and
 // how one ended the broker remembers, so that a repeated commit is answered as the first one (T-35, T-36).
 import { TransportError } from '../../core/errors.js';
+import type { TransactionId } from '../../core/transaction-id.js';
 import type { Clock } from '../../ports/clock.js';
 import type { BrokerTransactions } from '../../broker/transactions/broker-transactions.js';
 import { OpenTransaction } from '../../transactions/open-transaction.js';
@@ -23,14 +24,36 @@ export async function beginOn(transactions: BrokerTransactions, parts: BeginPart
 }
 
 function coordinatorCalls(transactions: BrokerTransactions): CoordinatorCalls {
+  let mayBeCommitted = false;
   return {
     addPartition: () => Promise.resolve(),
     addSubscription: () => Promise.resolve(),
-    commit: (id) => transactions.end(id, 'commit'),
-    // Of a transaction that was never to be committed: when it is not known any more, it is aborted.
-    abort: (id) =>
-      transactions.end(id, 'abort').catch((error: unknown) => {
-        if (!(error instanceof TransportError && error.code === 'TRANSACTION_ENDED')) throw error;
-      }),
+    commit: (id) => {
+      mayBeCommitted = true;
+      return transactions.end(id, 'commit');
+    },
+    // One that was never to be committed is aborted when it is not known any more. Else its header decides.
+    abort: async (id) => {
+      try {
+        await transactions.end(id, 'abort');
+      } catch (error) {
+        if (!isEnded(error) || (mayBeCommitted && (await isCommitted(transactions, id)))) throw error;
+      }
+    },
   };
+}
+
+/** Of one that has ended: asked for again, a commit succeeds where it was the end. */
+async function isCommitted(transactions: BrokerTransactions, id: TransactionId): Promise<boolean> {
+  try {
+    await transactions.end(id, 'commit');
+    return true;
+  } catch (error) {
+    if (isEnded(error)) return false;
+    throw error;
+  }
+}
+
+function isEnded(error: unknown): boolean {
+  return error instanceof TransportError && error.code === 'TRANSACTION_ENDED';
 }

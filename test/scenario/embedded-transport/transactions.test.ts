@@ -28,6 +28,25 @@ async function texts(...given: Parameters<typeof drain>): Promise<string> {
   return (await drain(...given)).map((one) => text(one)).join(' ');
 }
 
+describe('a commit that was decided but seemed to fail', () => {
+  it('cannot be aborted any more: the abort says so, and the messages are shown (T-30)', async () => {
+    const store = memoryMetadataStore();
+    const append = store.append.bind(store);
+    const { test, transport, begin } = world({ transactions: { store } });
+    const subscription = await test.subscribe();
+    const publisher = await transport.publisher(TOPIC);
+    const transaction = await begin();
+    await publisher.publish(message('a'), publisher.nextSequenceId(), { transaction });
+    store.append = () => Promise.reject(new PulseworkError('STORE_FULL', 'no room for the event'));
+    await expect(transaction.commit()).rejects.toMatchObject({ code: 'BROKER_ERROR', retriable: true });
+    store.append = append;
+
+    await expect(transaction.abort()).rejects.toMatchObject({ code: 'TRANSACTION_ENDED' });
+    expect(transaction.state).toBe('committed');
+    expect(await texts(subscription)).toBe('a');
+  });
+});
+
 describe('messages in a transaction', () => {
   it('are shown once it is committed, with those of others behind them in their places (T-07)', async () => {
     const { test, transport, begin } = world();
