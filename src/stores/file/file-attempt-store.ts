@@ -2,7 +2,8 @@
 // so the cost of a write is shared by all that run. When most lines say nothing any more the file is written anew.
 import type { AttemptChange, AttemptEnd, AttemptStart } from '../../core/attempt-records.js';
 import { AttemptRecords } from '../../core/attempt-records.js';
-import { PulseworkError } from '../../core/errors.js';
+import { SharedOpening } from '../../core/shared-opening.js';
+import type { PulseworkError } from '../../core/errors.js';
 import { OptionChecker } from '../../core/options.js';
 import type { AttemptRecord, AttemptStore, AttemptStoreSummary } from '../../ports/attempt-store.js';
 import type { ProcessTable } from '../../ports/process-table.js';
@@ -51,11 +52,8 @@ export class FileAttemptStore implements AttemptStore {
   readonly #options: FileAttemptStoreOptions;
   readonly #processes: ProcessTable;
   readonly #maxRecords: number;
-  #state: 'new' | 'open' | 'closed' = 'new';
-  /** Runtimes that opened it and have not closed it. */
-  #opened = 0;
-  /** The last opening or closing: they never overlap. */
-  #turn: Promise<unknown> = Promise.resolve();
+  /** By each runtime that uses it. */
+  readonly #opening: SharedOpening;
   #records: AttemptRecords;
   #suspects = 0;
   #lock: FileLock | undefined;
@@ -68,6 +66,7 @@ export class FileAttemptStore implements AttemptStore {
   /** Options that were checked. */
   constructor(options: FileAttemptStoreOptions, processes: ProcessTable) {
     this.name = `file ${options.path}`;
+    this.#opening = new SharedOpening(`attempt store ${JSON.stringify(options.path)}`);
     this.#options = options;
     this.#processes = processes;
     this.#maxRecords = options.maxRecords ?? DEFAULT_MAX_RECORDS;
@@ -80,16 +79,14 @@ export class FileAttemptStore implements AttemptStore {
   }
 
   open(): Promise<AttemptStoreSummary> {
-    return this.#inTurn(async () => {
-      if (this.#opened === 0) await this.#takeOver();
-      this.#opened += 1;
-      this.#state = 'open';
-      return { records: this.#records.size, suspects: this.#suspects };
-    });
+    return this.#opening.open(
+      () => this.#takeOver(),
+      () => ({ records: this.#records.size, suspects: this.#suspects }),
+    );
   }
 
   find(key: string): AttemptRecord | undefined {
-    const closed = this.#stateError();
+    const closed = this.#opening.problem();
     if (closed !== undefined) throw closed;
     const stored = this.#records.get(key);
     if (stored === undefined) return undefined;
@@ -110,18 +107,7 @@ export class FileAttemptStore implements AttemptStore {
   }
 
   close(): Promise<void> {
-    return this.#inTurn(async () => {
-      if (this.#opened === 0) return;
-      this.#opened -= 1;
-      if (this.#opened === 0) await this.#letGo();
-    });
-  }
-
-  /** Also when the one before failed. */
-  #inTurn<T>(act: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(act, act);
-    this.#turn = done.catch(() => undefined);
-    return done;
+    return this.#opening.close(() => this.#letGo());
   }
 
   /** Judges what a dead process left, and writes the verdict down as a new file: it also shows that we may write here. */
@@ -143,7 +129,6 @@ export class FileAttemptStore implements AttemptStore {
 
   async #letGo(): Promise<void> {
     const closing = this.#records.closeRunning().map((change) => this.#write(change));
-    this.#state = 'closed';
     const [failed] = (await Promise.allSettled(closing)).filter(({ status }) => status === 'rejected');
     await this.#writing;
     await this.#file.close();
@@ -208,16 +193,8 @@ export class FileAttemptStore implements AttemptStore {
   }
 
   #notOpen(): Promise<never> | undefined {
-    const error = this.#stateError();
+    const error = this.#opening.problem();
     return error === undefined ? undefined : Promise.reject(error);
-  }
-
-  #stateError(): PulseworkError | undefined {
-    if (this.#state === 'open') return undefined;
-    const path = JSON.stringify(this.#options.path);
-    return this.#state === 'closed'
-      ? new PulseworkError('ALREADY_CLOSED', `attempt store ${path} was closed before the call`)
-      : new PulseworkError('ILLEGAL_STATE', `attempt store ${path} is not open yet; open() it first`);
   }
 }
 

@@ -1,7 +1,8 @@
 // An AttemptStore in PostgreSQL, which several processes share: each tells by its open connection that it lives, and whoever finds
 // what ran in one that is gone judges it. Steps that come while others are under way go together into the next statements.
-import { PulseworkError } from '../../core/errors.js';
 import type { AttemptEnd, AttemptStart } from '../../core/attempt-records.js';
+import { SharedOpening } from '../../core/shared-opening.js';
+import { attemptOfRow } from '../../ports/attempt-row.js';
 import type { AttemptRecord, AttemptStore, AttemptStoreSummary } from '../../ports/attempt-store.js';
 import type { Clock } from '../../ports/clock.js';
 import { AttemptSession } from './attempt-session.js';
@@ -38,11 +39,8 @@ export class PostgresAttemptStore implements AttemptStore {
   readonly #statements: AttemptStatements;
   #session: AttemptSession | undefined;
   #summary: AttemptStoreSummary = { records: 0, suspects: 0 };
-  #state: 'new' | 'open' | 'closed' = 'new';
-  /** Runtimes that opened it and have not closed it. */
-  #opened = 0;
-  /** The last opening or closing: they never overlap. */
-  #turn: Promise<unknown> = Promise.resolve();
+  /** By each runtime that uses it. */
+  readonly #opening: SharedOpening;
   #queued: Step[] = [];
   #working: Promise<void> | undefined;
   #putSinceLook = 0;
@@ -50,6 +48,7 @@ export class PostgresAttemptStore implements AttemptStore {
 
   constructor(options: PostgresAttemptStoreOptions) {
     this.name = options.database.name;
+    this.#opening = new SharedOpening(`attempt store "${this.name}"`);
     this.#options = options;
     this.#statements = new AttemptStatements(options.schema);
   }
@@ -59,12 +58,10 @@ export class PostgresAttemptStore implements AttemptStore {
   }
 
   open(): Promise<AttemptStoreSummary> {
-    return this.#inTurn(async () => {
-      if (this.#opened === 0) await this.#begin();
-      this.#opened += 1;
-      this.#state = 'open';
-      return this.#summary;
-    });
+    return this.#opening.open(
+      () => this.#begin(),
+      () => this.#summary,
+    );
   }
 
   find(key: string): Promise<AttemptRecord | undefined> {
@@ -85,18 +82,7 @@ export class PostgresAttemptStore implements AttemptStore {
   }
 
   close(): Promise<void> {
-    return this.#inTurn(async () => {
-      if (this.#opened === 0) return;
-      this.#opened -= 1;
-      if (this.#opened === 0) await this.#letGo();
-    });
-  }
-
-  /** Also when the one before failed. */
-  #inTurn<T>(act: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(act, act);
-    this.#turn = done.catch(() => undefined);
-    return done;
+    return this.#opening.close(() => this.#letGo());
   }
 
   async #begin(): Promise<void> {
@@ -118,7 +104,6 @@ export class PostgresAttemptStore implements AttemptStore {
   }
 
   async #letGo(): Promise<void> {
-    this.#state = 'closed';
     await this.#working;
     const session = this.#session;
     this.#session = undefined;
@@ -204,7 +189,7 @@ export class PostgresAttemptStore implements AttemptStore {
       await this.#statements.judgeTheGone(client, processNumber);
       rows = await this.#statements.find(client, keys);
     }
-    return new Map(rows.map((row) => [String(row['key']), recordOf(row)]));
+    return new Map(rows.map((row) => [String(row['key']), attemptOfRow(row)]));
   }
 
   async #put(
@@ -241,10 +226,8 @@ export class PostgresAttemptStore implements AttemptStore {
   }
 
   #checkOpen(): void {
-    if (this.#state === 'open') return;
-    throw this.#state === 'closed'
-      ? new PulseworkError('ALREADY_CLOSED', `attempt store "${this.name}" was closed before the call`)
-      : new PulseworkError('ILLEGAL_STATE', `attempt store "${this.name}" is not open yet; open() it first`);
+    const problem = this.#opening.problem();
+    if (problem !== undefined) throw problem;
   }
 }
 
@@ -252,14 +235,4 @@ const NOTHING: ReadonlyMap<string, AttemptRecord> = new Map();
 
 function runsElsewhere(row: PostgresRow, processNumber: number): boolean {
   return (row['state'] === 'open' || row['state'] === 'alone') && row['process'] !== processNumber;
-}
-
-function recordOf(row: PostgresRow): AttemptRecord {
-  const notBeforeMs = row['not_before_ms'];
-  return {
-    attempts: Number(row['attempts']),
-    notBeforeMs: typeof notBeforeMs === 'number' ? notBeforeMs : undefined,
-    suspect: row['state'] === 'suspect',
-    deaths: Number(row['deaths']),
-  };
 }

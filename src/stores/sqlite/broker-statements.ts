@@ -1,4 +1,5 @@
 // The SQL of a durable broker: one place that knows its tables. Every change may be made again and then changes nothing.
+import { preparedStatements } from './prepared-statements.js';
 import type { AckedBits, KeptCursor } from './kept-cursor.js';
 import type { SqliteConnection, SqliteRow, SqliteStatement, SqliteValue } from './sqlite-driver.js';
 
@@ -19,10 +20,11 @@ export interface LedgerRow {
 
 export class BrokerStatements {
   readonly #connection: SqliteConnection;
-  readonly #prepared = new Map<string, SqliteStatement>();
+  readonly #sql: (text: string) => SqliteStatement;
 
   constructor(connection: SqliteConnection) {
     this.#connection = connection;
+    this.#sql = preparedStatements(connection);
   }
 
   putPartitions(topic: string, partitions: number): void {
@@ -167,14 +169,6 @@ export class BrokerStatements {
 
   #run(text: string, ...values: readonly SqliteValue[]): void {
     this.#sql(text).run(...values);
-  }
-
-  #sql(text: string): SqliteStatement {
-    const known = this.#prepared.get(text);
-    if (known !== undefined) return known;
-    const statement = this.#connection.prepare(text);
-    this.#prepared.set(text, statement);
-    return statement;
   }
 }
 

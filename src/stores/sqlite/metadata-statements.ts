@@ -1,6 +1,7 @@
 // The SQL of a metadata store: one place that knows its tables.
 import type { IndexedEntry, IndexKey, IndexRange, MetadataEntry, PathRange } from '../../ports/metadata-store.js';
 import { compareMetadataNames, nameBelow } from '../../core/metadata-rules.js';
+import { preparedStatements } from './prepared-statements.js';
 import type { SqliteConnection, SqliteRow, SqliteStatement, SqliteValue } from './sqlite-driver.js';
 
 const ENTRY = 'SELECT path, value, version FROM metadata_entry';
@@ -11,10 +12,11 @@ const ALL = -1;
 
 export class MetadataStatements {
   readonly #connection: SqliteConnection;
-  readonly #prepared = new Map<string, SqliteStatement>();
+  readonly #sql: (text: string) => SqliteStatement;
 
   constructor(connection: SqliteConnection) {
     this.#connection = connection;
+    this.#sql = preparedStatements(connection);
   }
 
   get(path: string): MetadataEntry | undefined {
@@ -102,14 +104,6 @@ export class MetadataStatements {
 
   #leaveIndexes(path: string): void {
     this.#sql('DELETE FROM metadata_index WHERE path = ?').run(path);
-  }
-
-  #sql(text: string): SqliteStatement {
-    const known = this.#prepared.get(text);
-    if (known !== undefined) return known;
-    const statement = this.#connection.prepare(text);
-    this.#prepared.set(text, statement);
-    return statement;
   }
 }
 

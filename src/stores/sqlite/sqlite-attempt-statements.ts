@@ -2,8 +2,9 @@
 // Each is to be called in a transaction.
 import type { AttemptState } from '../../core/attempt-records.js';
 import { storedText } from '../../core/stored-text.js';
+import { attemptOfRow } from '../../ports/attempt-row.js';
 import type { AttemptRecord } from '../../ports/attempt-store.js';
-import type { SqliteConnection, SqliteRow, SqliteStatement } from './sqlite-driver.js';
+import type { SqliteConnection, SqliteStatement } from './sqlite-driver.js';
 
 /** A record as one step leaves it; the rest comes from what is known. */
 export interface AttemptPut {
@@ -51,7 +52,7 @@ export class SqliteAttemptStatements {
 
   find(key: string): AttemptRecord | undefined {
     const row = this.#find.get(storedText(key));
-    return row === undefined ? undefined : recordOf(row);
+    return row === undefined ? undefined : attemptOfRow(row);
   }
 
   put(key: string, { state, attempts, notBeforeMs }: AttemptPut): void {
@@ -103,14 +104,4 @@ export class SqliteAttemptStatements {
   letGo(token: string): void {
     this.#connection.prepare(`DELETE FROM ${HOLDER} WHERE token = ?`).run(token);
   }
-}
-
-function recordOf(row: SqliteRow): AttemptRecord {
-  const notBeforeMs = row['not_before_ms'];
-  return {
-    attempts: Number(row['attempts']),
-    notBeforeMs: typeof notBeforeMs === 'number' ? notBeforeMs : undefined,
-    suspect: row['state'] === 'suspect',
-    deaths: Number(row['deaths']),
-  };
 }

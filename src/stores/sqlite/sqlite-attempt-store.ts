@@ -1,6 +1,7 @@
 // An AttemptStore in a SQLite file, for one process at a time. Steps that come in one turn share a transaction.
 import { PulseworkError } from '../../core/errors.js';
 import type { AttemptEnd, AttemptStart } from '../../core/attempt-records.js';
+import { SharedOpening } from '../../core/shared-opening.js';
 import type { AttemptRecord, AttemptStore, AttemptStoreSummary } from '../../ports/attempt-store.js';
 import type { ProcessTable } from '../../ports/process-table.js';
 import type { AttemptHolder, AttemptPut } from './sqlite-attempt-statements.js';
@@ -31,11 +32,8 @@ interface Opened {
 export class SqliteAttemptStore implements AttemptStore {
   readonly name: string;
   readonly #settings: SqliteAttemptSettings;
-  #state: 'new' | 'open' | 'closed' = 'new';
-  /** Runtimes that opened it and have not closed it. */
-  #users = 0;
-  /** The last opening or closing: they never overlap. */
-  #turn: Promise<unknown> = Promise.resolve();
+  /** By each runtime that uses it. */
+  readonly #opening: SharedOpening;
   #opened: Opened | undefined;
   #summary: AttemptStoreSummary = { records: 0, suspects: 0 };
   #putSinceLook = 0;
@@ -43,6 +41,7 @@ export class SqliteAttemptStore implements AttemptStore {
 
   constructor(settings: SqliteAttemptSettings) {
     this.name = settings.name;
+    this.#opening = new SharedOpening(`attempt store "${this.name}"`);
     this.#settings = settings;
   }
 
@@ -51,12 +50,10 @@ export class SqliteAttemptStore implements AttemptStore {
   }
 
   open(): Promise<AttemptStoreSummary> {
-    return this.#inTurn(async () => {
-      if (this.#users === 0) await this.#takeOver();
-      this.#users += 1;
-      this.#state = 'open';
-      return this.#summary;
-    });
+    return this.#opening.open(
+      () => this.#takeOver(),
+      () => this.#summary,
+    );
   }
 
   /** Behind what was asked for before. */
@@ -77,18 +74,7 @@ export class SqliteAttemptStore implements AttemptStore {
   }
 
   close(): Promise<void> {
-    return this.#inTurn(async () => {
-      if (this.#users === 0) return;
-      this.#users -= 1;
-      if (this.#users === 0) await this.#letGo();
-    });
-  }
-
-  /** Also when the one before failed. */
-  #inTurn<T>(act: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(act, act);
-    this.#turn = done.catch(() => undefined);
-    return done;
+    return this.#opening.close(() => this.#letGo());
   }
 
   /** Judges what a dead process left. */
@@ -118,7 +104,6 @@ export class SqliteAttemptStore implements AttemptStore {
   }
 
   async #letGo(): Promise<void> {
-    this.#state = 'closed';
     if (this.#opened === undefined) return;
     const { file, statements, holder } = this.#opened;
     this.#opened = undefined;
@@ -150,10 +135,10 @@ export class SqliteAttemptStore implements AttemptStore {
   }
 
   #checkOpen(): Opened {
-    if (this.#state === 'open' && this.#opened !== undefined) return this.#opened;
-    throw this.#state === 'closed'
-      ? new PulseworkError('ALREADY_CLOSED', `attempt store "${this.name}" was closed before the call`)
-      : new PulseworkError('ILLEGAL_STATE', `attempt store "${this.name}" is not open yet; open() it first`);
+    const problem = this.#opening.problem();
+    if (problem !== undefined) throw problem;
+    if (this.#opened === undefined) throw new Error('an open store has its file');
+    return this.#opened;
   }
 
   /** @throws PulseworkError STORE_LOCKED */

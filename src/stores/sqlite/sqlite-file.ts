@@ -9,7 +9,7 @@ import type { SqliteConnection, SqliteDatabase, SqliteDatabaseClass } from './sq
 import { sqliteConnection } from './sqlite-driver.js';
 import { isBusy, isDiskFault, sqliteError } from './sqlite-errors.js';
 import type { SqliteFormat } from './sqlite-format.js';
-import { fileFormat, MIGRATIONS } from './sqlite-format.js';
+import { fileFormat } from './sqlite-format.js';
 
 /** What a thread waits inside SQLite for another process: as long as a usual transaction takes. After it others have a turn. */
 const BLOCKING_WAIT_MS = 20;
@@ -29,9 +29,7 @@ export interface SqliteFileOptions {
   readonly shrinks?: boolean | undefined;
   readonly busyTimeoutMs: number;
   readonly clock: Clock;
-  /** @default those of this version; for tests */
-  readonly migrations?: readonly string[] | undefined;
-  /** @default a file of this library alone, with these migrations */
+  /** @default a file of this library alone, of this version */
   readonly format?: SqliteFormat | undefined;
   /** The database is also for others, who have set it up: its settings stay as they are. @default false */
   readonly keepsSettings?: boolean | undefined;
@@ -58,7 +56,7 @@ export class SqliteFile {
 
   constructor(options: SqliteFileOptions) {
     this.#options = options;
-    this.#format = options.format ?? fileFormat(options.migrations ?? MIGRATIONS);
+    this.#format = options.format ?? fileFormat();
   }
 
   /** May be called again after it failed. @throws PulseworkError as `MetadataStore.open` */

@@ -68,7 +68,7 @@ export interface SqliteFormat {
 }
 
 /** A file of this library alone. */
-export function fileFormat(migrations: readonly string[]): SqliteFormat {
+export function fileFormat(migrations: readonly string[] = MIGRATIONS): SqliteFormat {
   return {
     check: (connection, name) => checkFormat(connection, name, migrations),
     migrate: (connection, name) => migrate(connection, name, migrations),

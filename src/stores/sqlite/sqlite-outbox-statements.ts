@@ -2,6 +2,7 @@
 import type { OutboxRecord } from '../../core/outbox-record.js';
 import { nextOutboxNumber } from '../../core/outbox-record.js';
 import type { ClaimedRow, OutboxLead, OutboxRow, OutboxSummary, RefusedRow } from '../../ports/outbox-store.js';
+import { preparedStatements } from './prepared-statements.js';
 import type { SqliteConnection, SqliteRow, SqliteStatement } from './sqlite-driver.js';
 
 /** By the clock of the machine, in epoch milliseconds: that of a process may stand still while others go on. */
@@ -18,11 +19,10 @@ export interface SqliteLeader {
 }
 
 export class SqliteOutboxStatements {
-  readonly #connection: SqliteConnection;
-  readonly #prepared = new Map<string, SqliteStatement>();
+  readonly #sql: (text: string) => SqliteStatement;
 
   constructor(connection: SqliteConnection) {
-    this.#connection = connection;
+    this.#sql = preparedStatements(connection);
   }
 
   append(records: readonly OutboxRecord[]): void {
@@ -140,15 +140,6 @@ export class SqliteOutboxStatements {
 
   skip(id: number): boolean {
     return this.#sql('DELETE FROM pulsework_outbox WHERE id = ? AND refused_ms IS NOT NULL').run(id) > 0;
-  }
-
-  /** Prepared with its first use: a connection of the user's may only append. */
-  #sql(sql: string): SqliteStatement {
-    const known = this.#prepared.get(sql);
-    if (known !== undefined) return known;
-    const prepared = this.#connection.prepare(sql);
-    this.#prepared.set(sql, prepared);
-    return prepared;
   }
 }
 

@@ -14,6 +14,7 @@ import type {
   WorkflowRecord,
 } from '../../ports/workflow-store.js';
 import type { WorkflowState } from '../../ports/workflow-state.js';
+import { preparedStatements } from './prepared-statements.js';
 import type { SqliteConnection, SqliteRow, SqliteStatement, SqliteValue } from './sqlite-driver.js';
 
 /** One row of the table of workflows. */
@@ -32,11 +33,10 @@ export interface WorkflowRow {
 const COLUMNS = 'number, state, wake_ms, epoch, owner, until_ms, write_version, last_epoch, was_released';
 
 export class WorkflowStatements {
-  readonly #connection: SqliteConnection;
-  readonly #prepared = new Map<string, SqliteStatement>();
+  readonly #sql: (text: string) => SqliteStatement;
 
   constructor(connection: SqliteConnection) {
-    this.#connection = connection;
+    this.#sql = preparedStatements(connection);
   }
 
   find({ name, id }: WorkflowKey): WorkflowRow | undefined {
@@ -248,14 +248,6 @@ export class WorkflowStatements {
       this.#sql('DELETE FROM pulsework_workflow WHERE number = ?').run(number);
     }
     return numbers.length;
-  }
-
-  #sql(sql: string): SqliteStatement {
-    const known = this.#prepared.get(sql);
-    if (known !== undefined) return known;
-    const statement = this.#connection.prepare(sql);
-    this.#prepared.set(sql, statement);
-    return statement;
   }
 }
 

@@ -1,5 +1,6 @@
 // Makes an interleaving that violates a rule as small as it still violates it: fewer steps, fewer messages, fewer failures, less
 // time, and settings that are the usual ones. What is left shows what is wrong.
+import { fewerSteps, smallest, usualSettings } from '../shrink.js';
 import type { Job, Program, Setting, Step } from './program.js';
 
 /** What a setting is when it has nothing to do with a violation; the mode stays. */
@@ -19,34 +20,19 @@ const USUAL: Omit<Setting, 'mode'> = {
 };
 
 /** @param limit how many smaller ones are tried at most. */
-export async function shrunk(
+export function shrunk(
   program: Program,
   violates: (smaller: Program) => Promise<boolean>,
   limit: number,
 ): Promise<Program> {
-  let smallest = program;
-  let left = limit;
-  for (let found = true; found;) {
-    found = false;
-    for (const smaller of smallerThan(smallest)) {
-      if (left-- <= 0) return smallest;
-      if (!(await violates(smaller))) continue;
-      smallest = smaller;
-      found = true;
-      break;
-    }
-  }
-  return smallest;
+  return smallest(program, smallerThan, violates, limit);
 }
 
 /** Those that leave out most come first. */
 function* smallerThan(program: Program): Generator<Program> {
   const { setting, steps } = program;
-  for (let size = Math.ceil(steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2))
-    for (let from = steps.length - size; from > -size; from -= size)
-      yield { setting, steps: [...steps.slice(0, Math.max(0, from)), ...steps.slice(from + size)] };
-  for (const [name, usual] of Object.entries(USUAL))
-    if (setting[name as keyof Setting] !== usual) yield { setting: { ...setting, [name]: usual }, steps };
+  yield* fewerSteps(program);
+  yield* usualSettings(program, USUAL);
   for (const [at, step] of steps.entries())
     for (const smaller of smallerSteps(step)) yield { setting, steps: steps.with(at, smaller) };
 }

@@ -7,7 +7,7 @@ import { sqliteMetadataStore } from 'pulsework/sqlite';
 import { FakeClock } from 'pulsework/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SqliteFile } from '../../../src/stores/sqlite/sqlite-file.js';
-import { MIGRATIONS } from '../../../src/stores/sqlite/sqlite-format.js';
+import { MIGRATIONS, fileFormat } from '../../../src/stores/sqlite/sqlite-format.js';
 import { systemClock } from '../../../src/system/system-clock.js';
 import { sqliteDrivers } from '../../support/metadata-places.js';
 
@@ -164,7 +164,7 @@ describe('the version of a file', () => {
       exclusive: false,
       busyTimeoutMs: 50,
       clock: systemClock,
-      migrations,
+      format: fileFormat(migrations),
     });
     stores.push(opening);
     return opening;
