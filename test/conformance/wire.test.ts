@@ -10,7 +10,7 @@ describe.concurrent('wire', () => {
     if (realTime !== 'gate') test(title, ({ skip }) => skip(`${realTime.only}: ${realTime.reason}`));
     else if (needs.includes('transactions'))
       test(title, ({ skip }) =>
-        skip('the shared broker has no transactions: test/integration/own-broker.test.ts runs it'),
+        skip('the shared broker has no transactions: test/integration/own-broker-transactions.test.ts runs it'),
       );
     else if (needs.includes('producer-batches'))
       test(title, ({ pulsar, java, skip }) => runOnRealBroker(conformanceCase, wireHarness(pulsar, java), skip));

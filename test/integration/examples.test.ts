@@ -13,7 +13,7 @@ const names = readdirSync(join(ROOT, 'examples')).filter((name) => /^\d\d-/.test
 /** Three times what two runs took on an overloaded machine. */
 const RUNS_LIMIT_MS = 130_000;
 
-/** The shared broker has none; `own-broker-transactions.ts` runs it on one that has. */
+/** The shared broker has none; `own-broker-transactions.test.ts` runs it on one that has. */
 const NEEDS_TRANSACTIONS = '08-transactions';
 const anywhere = names.filter((name) => name !== NEEDS_TRANSACTIONS);
 

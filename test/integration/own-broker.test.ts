@@ -21,15 +21,13 @@ import type { PulsarPeer } from '../support/real-pulsar/pulsar-peer.js';
 import type { RealPulsar } from '../support/real-pulsar/real-pulsar.js';
 import { TestAuthority } from '../support/test-certificates.js';
 import { TokenServer } from '../support/token-server.js';
-import { transactionCaseTests } from './own-broker-transaction-cases.js';
-import { transactionTests } from './own-broker-transactions.js';
 
 // A broker starts within seconds; on an overloaded machine within minutes.
 vi.setConfig({ testTimeout: 300_000 });
 
 const security = await BrokerSecurity.create();
 afterAll(() => security.remove());
-const test = testWithBroker({ proxies: 0, settings: security.settings, transactions: true });
+const test = testWithBroker({ proxies: 0, settings: security.settings });
 
 /** Taken for dead after one and a half seconds of silence. */
 const QUICK_TO_NOTICE = { keepAliveMs: 500, connectTimeoutMs: 1_000 };
@@ -83,10 +81,6 @@ async function halfAcknowledged(serviceUrl: string, java: PulsarPeer) {
     return messages.slice(50).filter(({ value }) => !received.has(value));
   };
 }
-
-// First: a broker that was restarted has none.
-describe('transactions', { retry: 0 }, () => transactionTests(test));
-describe.concurrent('transaction cases', { retry: 0 }, () => transactionCaseTests(test));
 
 // The gate's share of the campaign `outage`: a shorter one, noticed sooner. One outage of each kind serves all: a broker takes
 // long to start.

@@ -4,6 +4,7 @@ import type { TestSpecification } from 'vitest/node';
 import { BaseSequencer } from 'vitest/node';
 
 const LONGEST = [
+  'own-broker-transactions.test.ts',
   'own-broker.test.ts',
   'conformance/pulsar.test.ts',
   'conformance/wire.test.ts',

@@ -1,7 +1,7 @@
-// Transactions on a real broker that has them: what readers see and when, here and in Java's client, what is acknowledged,
-// and what the coordinator answers.
+// Transactions on a real broker that has them, started for this file: what readers see and when, here and in Java's client,
+// what is acknowledged, what the coordinator answers, and the cases of the conformance suite that need transactions.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import { TransactionCoordinators } from '../../src/transports/wire/transaction-coordinators.js';
 import { ConnectionPool } from '../../src/transports/wire/connection-pool.js';
 import { Lookup } from '../../src/transports/wire/lookup.js';
@@ -14,8 +14,17 @@ import { Runtime, defineHandler, success, topic } from '../../src/index.js';
 import { runProgram } from '../support/run-node.js';
 import { textOf } from '../architecture/source-files.js';
 import { eventually, receive, texts } from '../support/received.js';
-import type { testWithBroker } from '../support/real-pulsar/integration-test.js';
+import type { ConformanceCase } from '../../src/testing.js';
+import { conformanceCases } from '../../src/testing.js';
+import { runOnRealBroker, wireHarness } from '../conformance/real-broker-harness.js';
+import { testWithBroker } from '../support/real-pulsar/integration-test.js';
 import type { RealPulsar } from '../support/real-pulsar/real-pulsar.js';
+import { SharedPulsar } from '../support/real-pulsar/shared-pulsar.js';
+
+// A broker starts within seconds; on an overloaded machine within minutes.
+vi.setConfig({ testTimeout: 300_000 });
+
+const test = testWithBroker({ proxies: 0, transactions: true });
 
 /** Long enough for what a broker shows by mistake; what it shows rightly comes within 400 ms. */
 const QUIET_MS = 500;
@@ -40,7 +49,7 @@ async function coordinatorsOf(broker: RealPulsar) {
   return { coordinators, begin, [Symbol.asyncDispose]: () => pool.close() };
 }
 
-export function transactionTests(test: ReturnType<typeof testWithBroker>): void {
+describe('transactions', { retry: 0 }, () => {
   test('what is published is seen once it is committed, and never after an abort, here and by Java', async ({
     broker,
     java,
@@ -214,4 +223,24 @@ export function transactionTests(test: ReturnType<typeof testWithBroker>): void 
     await expect(raw.coordinators.commit(short.id)).rejects.toMatchObject(ended);
     await Promise.all([short, long].map((each) => each.close()));
   });
+});
+
+describe.concurrent('transaction cases', { retry: 0 }, () => {
+  for (const conformanceCase of conformanceCases.filter(({ needs = [] }) => needs.includes('transactions'))) {
+    const { title, realTime = 'gate' } = conformanceCase;
+    if (realTime !== 'gate') test(title, ({ skip }) => skip(`${realTime.only}: ${realTime.reason}`));
+    else if (needsBatches(conformanceCase))
+      test(title, ({ broker, java, skip }) =>
+        runOnRealBroker(conformanceCase, wireHarness(asShared(broker), java), skip),
+      );
+    else test(title, ({ broker, skip }) => runOnRealBroker(conformanceCase, wireHarness(asShared(broker)), skip));
+  }
+});
+
+function needsBatches({ needs = [] }: ConformanceCase): boolean {
+  return needs.includes('producer-batches');
+}
+
+function asShared({ serviceUrl, adminUrl, proxies }: RealPulsar): SharedPulsar {
+  return new SharedPulsar({ serviceUrl, adminUrl, proxies });
 }
