@@ -1,7 +1,7 @@
 // Transactions on a real broker that has them, started for this file: what readers see and when, here and in Java's client,
 // what is acknowledged, what the coordinator answers, and the cases of the conformance suite that need transactions.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, vi } from 'vitest';
+import { describe, expect } from 'vitest';
 import { TransactionCoordinators } from '../../src/transports/wire/transaction-coordinators.js';
 import { ConnectionPool } from '../../src/transports/wire/connection-pool.js';
 import { Lookup } from '../../src/transports/wire/lookup.js';
@@ -22,7 +22,7 @@ import type { RealPulsar } from '../support/real-pulsar/real-pulsar.js';
 import { SharedPulsar } from '../support/real-pulsar/shared-pulsar.js';
 
 // A broker starts within seconds; on an overloaded machine within minutes.
-vi.setConfig({ testTimeout: 300_000 });
+const PATIENT = { retry: 0, timeout: 300_000 };
 
 const test = testWithBroker({ proxies: 0, transactions: true });
 
@@ -49,7 +49,7 @@ async function coordinatorsOf(broker: RealPulsar) {
   return { coordinators, begin, [Symbol.asyncDispose]: () => pool.close() };
 }
 
-describe('transactions', { retry: 0 }, () => {
+describe('transactions', PATIENT, () => {
   test('what is published is seen once it is committed, and never after an abort, here and by Java', async ({
     broker,
     java,
@@ -225,7 +225,7 @@ describe('transactions', { retry: 0 }, () => {
   });
 });
 
-describe.concurrent('transaction cases', { retry: 0 }, () => {
+describe.concurrent('transaction cases', PATIENT, () => {
   for (const conformanceCase of conformanceCases.filter(({ needs = [] }) => needs.includes('transactions'))) {
     const { title, realTime = 'gate' } = conformanceCase;
     if (realTime !== 'gate') test(title, ({ skip }) => skip(`${realTime.only}: ${realTime.reason}`));

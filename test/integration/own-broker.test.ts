@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import { afterAll, describe, expect, vi } from 'vitest';
+import { afterAll, describe, expect } from 'vitest';
 import { runOutage } from '../campaign/outage-run.js';
 import {
   WireClient,
@@ -23,7 +23,7 @@ import { TestAuthority } from '../support/test-certificates.js';
 import { TokenServer } from '../support/token-server.js';
 
 // A broker starts within seconds; on an overloaded machine within minutes.
-vi.setConfig({ testTimeout: 300_000 });
+const PATIENT = { retry: 0, timeout: 300_000 };
 
 const security = await BrokerSecurity.create();
 afterAll(() => security.remove());
@@ -84,7 +84,7 @@ async function halfAcknowledged(serviceUrl: string, java: PulsarPeer) {
 
 // The gate's share of the campaign `outage`: a shorter one, noticed sooner. One outage of each kind serves all: a broker takes
 // long to start.
-describe('while the broker is gone', { retry: 0 }, () => {
+describe('while the broker is gone', PATIENT, () => {
   test('frozen: settlements, publishing and receiving go on afterwards, and nothing is lost', async ({ broker }) => {
     const through = await flow(broker.serviceUrl, 'frozen');
     const connections = through.connections();
@@ -115,7 +115,7 @@ describe('while the broker is gone', { retry: 0 }, () => {
   });
 });
 
-describe('who a client is', { retry: 0 }, () => {
+describe('who a client is', PATIENT, () => {
   const { ca } = security.authority;
   const nowSeconds = (): number => Math.floor(Date.now() / 1_000);
   const clients: WireClient[] = [];
@@ -229,7 +229,7 @@ describe('who a client is', { retry: 0 }, () => {
   });
 });
 
-describe('the harness', { retry: 0 }, () => {
+describe('the harness', PATIENT, () => {
   test('a frozen broker answers once it goes on', async ({ broker, java }) => {
     broker.freeze();
     const sending = java.produce(broker.serviceUrl, 'frozen-briefly', [{ value: 'a' }]);

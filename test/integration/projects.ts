@@ -13,6 +13,8 @@ const shared = {
     // Conformance cases wait more than they work; each has topics of its own.
     maxConcurrency: 12,
     exclude: ['**/node_modules/**'],
+    // As in the framework project: files of one worker share what it has loaded, and the outside clients it has started.
+    isolate: false,
     globalSetup: [support('global-setup.ts')],
     // A real broker on a busy machine is late at times. A second try is shown in the report, and is a fault to look into.
     retry: 1,

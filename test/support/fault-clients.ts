@@ -1,20 +1,13 @@
 // Clients of the wire for fault tests: closed after each test, and everything that they send and receive is counted.
-import { afterEach } from 'vitest';
 import type { MessageId } from '../../src/core/message-id.js';
 import { WireClient } from '../../src/wire.js';
 import type { WireOptions, WirePublisher, WirePublisherOptions, WireSubscribeOptions } from '../../src/wire.js';
+import { closedAfterTest } from './closed-after-test.js';
 import { CountingConsumer } from './counting-consumer.js';
-
-const opened: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const one of opened.splice(0).reverse()) await one.close();
-});
 
 /** A client that the test's end closes. */
 export function openClient(serviceUrl: string, options: Partial<WireOptions> = {}): WireClient {
-  const client = new WireClient({ serviceUrl, reconnectMinMs: 10, reconnectMaxMs: 500, ...options });
-  opened.push(client);
-  return client;
+  return closedAfterTest(new WireClient({ serviceUrl, reconnectMinMs: 10, reconnectMaxMs: 500, ...options }));
 }
 
 /** Receives and acknowledges all, on subscription `s`. */
@@ -25,9 +18,7 @@ export async function consume(
   options: Partial<WireOptions> = {},
 ): Promise<CountingConsumer> {
   const subscription = await openClient(serviceUrl, options).subscribe({ topics: [topic], subscription: 's', ...spec });
-  const consumer = new CountingConsumer(subscription);
-  opened.push(consumer);
-  return consumer;
+  return closedAfterTest(new CountingConsumer(subscription));
 }
 
 /** Publishes texts, a few at a time without a receipt, and waits however long receipts take. */

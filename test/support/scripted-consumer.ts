@@ -1,5 +1,4 @@
 // A subscription on a scripted server: what consumer tests open, send and look at.
-import { afterEach } from 'vitest';
 import type { ReceivedMessage } from '../../src/core/message.js';
 import { BatchWriter } from '../../src/transports/wire/protocol/batch.js';
 import type { CommandBody, CommandName } from '../../src/transports/wire/protocol/commands.js';
@@ -9,6 +8,7 @@ import type { Subscription } from '../../src/ports/transport.js';
 import type { WireConsumerOptions } from '../../src/wire.js';
 import { WireClient } from '../../src/wire.js';
 import type { WireOptions } from '../../src/wire.js';
+import { closedAfterTest } from './closed-after-test.js';
 import { WireServer, messageFrame, sectionOf } from './wire-server.js';
 import type { Script } from './wire-server.js';
 
@@ -16,10 +16,6 @@ export const TOPIC = 'persistent://public/default/t';
 export const never = new AbortController().signal;
 
 const METADATA = { producerName: 'p', sequenceId: 0, publishTime: 1 };
-const opened: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const one of opened.splice(0).reverse()) await one.close();
-});
 
 export interface LogLine {
   readonly level: string;
@@ -27,12 +23,12 @@ export interface LogLine {
 }
 
 export async function startClient(script: Script = {}, options: Partial<WireOptions> = {}) {
-  const server = await WireServer.start(script);
+  const server = closedAfterTest(await WireServer.start(script));
   const lines: LogLine[] = [];
   const log = (level: string) => (text: string) => void lines.push({ level, text });
   const logger = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') };
-  const client = new WireClient({ serviceUrl: server.url, random: () => 0.5, reconnectMinMs: 1, logger, ...options });
-  opened.push(server, client);
+  const quick = { random: () => 0.5, reconnectMinMs: 1 };
+  const client = closedAfterTest(new WireClient({ serviceUrl: server.url, ...quick, logger, ...options }));
   return { server, client, lines };
 }
 

@@ -72,11 +72,8 @@ export function testWithBroker(options: PulsarOptions = {}) {
   });
 }
 
-/** One of each in a test file: a Java process takes seconds to start. */
+/** One of each for all files of a worker, a Java process takes seconds to start: they end with the worker, as their input does. */
 const peers = { java: once(startJavaPeer), python: once(startPythonPeer) };
-afterAll(async () => {
-  for (const peer of Object.values(peers)) await (await peer.value?.catch(() => undefined))?.close();
-});
 
 const hasPython = once(() =>
   runTool('python3', ['-c', 'import venv, ensurepip']).then(
