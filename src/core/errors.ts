@@ -52,6 +52,8 @@ export const ERROR_CODES = {
   STORE_NOT_WRITABLE: 'The place of the store does not exist or may not be written.',
   STORE_UNREACHABLE:
     'The database of a store could not be reached, or the connection to it was lost before an answer came.',
+  STORE_NOT_DURABLE: 'A database is set up so that the death of a process damages it; no promise could be kept in it.',
+  STORE_COMMIT_UNKNOWN: 'Whether a transaction of a database was committed is unknown: no clear answer came.',
   STORE_VERSION_CONFLICT:
     'A record of a store has another version than the one that was expected; nothing has changed.',
   STORE_FAILED: 'A call to a store failed or gave no answer; what it was for was not done.',
@@ -99,11 +101,25 @@ export class ConfigurationError extends PulseworkError {
 export class TransportError extends PulseworkError {
   override readonly name = 'TransportError';
   readonly retriable: boolean;
+  /** False: what was asked for has not reached the broker, and will not. True: it has, or may have. @default true */
+  readonly sent: boolean;
 
-  constructor(code: ErrorCode, message: string, options: { readonly retriable: boolean; readonly cause?: unknown }) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { readonly retriable: boolean; readonly sent?: boolean; readonly cause?: unknown },
+  ) {
     super(code, message, options);
     this.retriable = options.retriable;
+    this.sent = options.sent ?? true;
   }
+}
+
+/** The same error of a call of which nothing has reached the broker; what is no TransportError cannot say so. */
+export function notSent(error: unknown): unknown {
+  if (!(error instanceof TransportError)) return error;
+  const { code, message, retriable, cause } = error;
+  return new TransportError(code, message, { retriable, sent: false, cause });
 }
 
 /** Of what the caller gives, whatever the broker thinks of it. */

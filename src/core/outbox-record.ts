@@ -24,6 +24,9 @@ export interface OutboxRecord {
  */
 export const OUTBOX_LANES = 16;
 
+/** As many waiting rows are counted, once a second: what is more is an alarm all the same, and costs no more. */
+export const MAX_WAITING_COUNTED = 100_000;
+
 /** Version of `headers`: changes when a reader of this one could not read it. */
 const VERSION = 1;
 

@@ -35,10 +35,14 @@ export interface EffectTransaction<Tx extends object> {
   /** The user writes here, and neither commits nor rolls back. The same object may be given again for a later transaction. */
   readonly tx: Tx;
   /**
-   * Writes the record and commits: both are done with what was written, or none of it. @throws PulseworkError STORE_*: nothing
-   * is done, or whether it is is unknown; then `begin` with the same key tells.
+   * Writes the record and commits, on the disk of the database: both are done with what was written, or none of it.
+   * @throws PulseworkError STORE_COMMIT_UNKNOWN where nobody knows whether it is done: `begin` with the same key tells. Any
+   *   other STORE_*: nothing is done. What is no such error counts as the first.
    */
   commit(outcome: RecordedOutcome): Promise<void>;
-  /** Never rejects: what cannot be rolled back now is, once the connection is gone. After a `commit` that rejected it is allowed. */
+  /**
+   * Never rejects, and does not wait for a database that is silent: what cannot be rolled back now is, once the connection is
+   * gone. After a `commit` that rejected, or gave no answer yet, it is allowed.
+   */
   rollback(): Promise<void>;
 }

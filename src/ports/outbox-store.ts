@@ -29,6 +29,8 @@ export interface RefusedRow extends OutboxRow {
 }
 
 export interface OutboxSummary {
+  /** Rows that are waiting or claimed, counted up to `MAX_WAITING_COUNTED` (100,000). */
+  readonly waiting: number;
   /** When the oldest row that is not refused was appended, epoch milliseconds; undefined when there is none. */
   readonly oldestMs: number | undefined;
   readonly refused: number;

@@ -13,9 +13,9 @@ import { BatchCollector } from './batch-collector.js';
 import type { Deadline } from './deadlines.js';
 import { Deadlines } from './deadlines.js';
 import type { DeliveryRecord } from './delivery-record.js';
+import type { EffectsContext } from './effects.js';
 import type { HandlerPlan, PayloadReader } from './handler-plan.js';
 import { HandlerRun, RunDelivery } from './handler-run.js';
-import type { IdempotencyContext } from './idempotent.js';
 import { OutcomeRules } from './outcome-rules.js';
 import { Undecodable, isPromiseLike, readPayload } from './payload.js';
 import type { PluginHost } from './plugin-host.js';
@@ -38,7 +38,7 @@ export interface DispatcherOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   /** What the handler's `idempotent` or `effects` needs for one delivery. */
-  readonly idempotency: (record: DeliveryRecord) => IdempotencyContext;
+  readonly idempotency: (record: DeliveryRecord) => Omit<EffectsContext, 'run' | 'ruled'>;
   /** Whether a delivery that waited for its batch may start now. */
   readonly mayStart: (record: DeliveryRecord) => boolean;
   /** A run was given up, or one given up before has ended: how many there are now. */
@@ -143,7 +143,8 @@ export class Dispatcher {
     const guard = this.#plan.idempotent ?? this.#plan.effects;
     if (guard === undefined) return this.#run(delivery);
     // What the rules make of an error is recorded too.
-    return guard.around(delivery, () => this.#workOf(delivery, run), this.#idempotency(record));
+    const ruled = (error: Error): Outcome | undefined => this.#rules.ruled(error);
+    return guard.around(delivery, () => this.#workOf(delivery, run), { ...this.#idempotency(record), run, ruled });
   }
 
   /** What may be recorded: of a run that was told to end only what it has done. */
@@ -191,11 +192,11 @@ export class Dispatcher {
         run.interrupt(this.#timeoutError());
         deadline = this.#abandonments?.add(abandon) ?? deadline;
       };
-      run.whenCollecting((collecting) => {
-        if (collecting) deadline?.remove();
-        else deadline = this.#timeouts?.add(expired);
+      run.whenLimited((limited) => {
+        deadline?.remove();
+        if (limited) deadline = this.#timeouts?.add(expired);
       });
-      if (!run.collecting) deadline = this.#timeouts?.add(expired);
+      if (run.limited) deadline = this.#timeouts?.add(expired);
       void this.#finish(run, result).then((outcome) => {
         deadline?.remove();
         const late = hasCode(run.interruption, 'HANDLER_TIMED_OUT') && !saysWhatWasLate(outcome);

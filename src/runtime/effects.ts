@@ -5,12 +5,14 @@ import { PulseworkError, describeValue, toError } from '../core/errors.js';
 import type { Delivery } from '../core/delivery.js';
 import type { PayloadOf } from '../core/handler-definition.js';
 import { OptionChecker, seconds } from '../core/options.js';
-import type { Outcome } from '../core/outcome.js';
-import { defer, isOutcome, outcomeProblem, retry } from '../core/outcome.js';
+import type { Outcome, Skip, Success } from '../core/outcome.js';
+import { defer, dependencyDown, isOutcome, outcomeProblem, retry } from '../core/outcome.js';
+import type { RecordedOutcome } from '../core/recorded-outcome.js';
 import { outcomeOf, recordedOutcome } from '../core/recorded-outcome.js';
 import type { Topic } from '../core/topic.js';
 import { isTopic } from '../core/topic.js';
 import type { EffectAnswer, EffectStore, EffectTransaction } from '../ports/effect-store.js';
+import type { HandlerRun } from './handler-run.js';
 import type { IdempotencyContext } from './idempotent.js';
 import { idempotencyKey } from './idempotency-key.js';
 import { enterOrigin, leaveOrigin } from './outbox/transaction-origins.js';
@@ -29,8 +31,18 @@ export interface EffectsOptions<Tx extends object, P = unknown> {
   readonly scope?: string | undefined;
 }
 
+/** What the runtime lends to each run. */
+export interface EffectsContext extends IdempotencyContext {
+  /** Its time limit is the handler's: it counts neither while the database begins nor while it commits. */
+  readonly run: Pick<HandlerRun, 'interruption' | 'limit'>;
+  /** What the rules of the handler make of an error; undefined where none is for it. */
+  readonly ruled: (error: Error) => Outcome | undefined;
+}
+
 /** Another run for the same key is usually over within it; afterwards the message waits without a connection. */
 const LOCK_WAIT_MS = seconds(5);
+/** Until it is asked what became of a commit without an answer. */
+const COMMIT_AGAIN_MS = seconds(1);
 
 type TopicSource = Topic<never> | readonly Topic<never>[];
 
@@ -100,36 +112,59 @@ export class Effects<Tx extends object = object, P = unknown> {
   }
 
   /**
-   * Runs `next` in a transaction, or answers with what was recorded. A rejection is a failed run, of which nothing is done, or
-   * of which the repeat finds out: what `next` threw, IDEMPOTENCY_KEY_INVALID, STORE_*.
+   * Runs `next` in a transaction, or answers with what was recorded. Where the database cannot begin one, the handler's rules
+   * decide, or it is down: nothing has failed. A rejection is a failed run, of which nothing is done: what `next` threw,
+   * IDEMPOTENCY_KEY_INVALID, HANDLER_TIMED_OUT, STORE_*.
    */
   async around(
     delivery: Delivery<P>,
     next: () => Outcome | Promise<Outcome>,
-    context: IdempotencyContext,
+    context: EffectsContext,
   ): Promise<Outcome> {
-    const answer = await this.#begin(delivery, context);
-    if (answer.kind === 'recorded') return outcomeOf(answer.outcome);
+    const key = this.#keyOf(delivery);
+    context.run.limit(false);
+    const answer = await this.#begin(key, context).catch(toError);
+    if (answer instanceof Error) return this.#notBegun(answer, context);
+    if (answer.kind === 'recorded') return this.#recorded(answer.outcome, context);
     if (answer.kind === 'busy')
       return defer(Math.max(1, answer.remainingMs), 'another run has its work in a transaction that is open');
     const { transaction } = answer;
+    context.run.limit(true);
     try {
       const outcome = await this.#within(transaction, delivery, next, context);
       return await this.#end(transaction, outcome, context);
     } catch (error) {
-      await transaction.rollback();
+      await this.#rollBack(transaction, context);
       throw error;
     }
   }
 
-  #begin(delivery: Delivery<P>, context: IdempotencyContext): Promise<EffectAnswer<Tx>> {
-    const { store, ttlMs, scope, key = ({ topic, originId }) => `${topic} ${originId}` } = this.#options;
-    const full = idempotencyKey('effects()', { key, scope }, delivery);
+  #keyOf(delivery: Delivery<P>): string {
+    const { scope, key = ({ topic, originId }) => `${topic} ${originId}` } = this.#options;
+    return idempotencyKey('effects()', { key, scope }, delivery);
+  }
+
+  #recorded(outcome: RecordedOutcome, context: EffectsContext): Outcome {
+    try {
+      return outcomeOf(outcome);
+    } catch (error) {
+      // A newer version wrote it: the message is done, whatever it says.
+      return this.#notBegun(toError(error), context);
+    }
+  }
+
+  #notBegun(error: Error, { run, ruled }: EffectsContext): Outcome {
+    if (run.interruption !== undefined) throw run.interruption;
+    return ruled(error) ?? dependencyDown(this.#options.store.name, { reason: error });
+  }
+
+  #begin(key: string, context: EffectsContext): Promise<EffectAnswer<Tx>> {
+    const { store, ttlMs } = this.#options;
     let late: Promise<EffectAnswer<Tx>> | undefined;
-    const begin = (): Promise<EffectAnswer<Tx>> => (late = store.begin(full, { ttlMs, waitMs: LOCK_WAIT_MS }));
+    const begin = (): Promise<EffectAnswer<Tx>> => (late = store.begin(key, { ttlMs, waitMs: LOCK_WAIT_MS }));
     return this.#call('beginning a transaction', begin, context).catch(async (error: unknown) => {
       // One that begins after its time limit belongs to nobody.
-      void late?.then(rollBack).catch(() => undefined);
+      void late?.then(rollBackLate).catch(() => undefined);
       throw error;
     });
   }
@@ -138,7 +173,7 @@ export class Effects<Tx extends object = object, P = unknown> {
     { tx }: EffectTransaction<Tx>,
     delivery: Delivery<P>,
     next: () => Outcome | Promise<Outcome>,
-    context: IdempotencyContext,
+    context: EffectsContext,
   ): Promise<Outcome> {
     let messages = 0;
     enterOrigin(tx, { provenanceOf: (message) => context.provenanceOf(message, messages++) });
@@ -154,36 +189,81 @@ export class Effects<Tx extends object = object, P = unknown> {
   }
 
   /** Success and skip are committed; of everything else nothing stays. */
-  async #end(transaction: EffectTransaction<Tx>, outcome: Outcome, context: IdempotencyContext): Promise<Outcome> {
+  async #end(transaction: EffectTransaction<Tx>, outcome: Outcome, context: EffectsContext): Promise<Outcome> {
     // What is no outcome, or a wrong one, is the caller's to report.
     const isRight = isOutcome(outcome) && outcomeProblem(outcome) === undefined;
     if (!isRight || (outcome.kind !== 'success' && outcome.kind !== 'skip')) {
-      await transaction.rollback();
+      await this.#rollBack(transaction, context);
       return outcome;
     }
     if (outcome.kind === 'success' && outcome.messages.length > 0) {
-      await transaction.rollback();
+      await this.#rollBack(transaction, context);
       return retry(outcomeRefused());
     }
-    await this.#call('committing', () => transaction.commit(recordedOutcome(outcome, [])), context);
-    return outcome;
+    const { run } = context;
+    // It counts as failed, so nothing of it may stay.
+    if (hasTimedOut(run.interruption)) throw run.interruption;
+    // From here on it is the database that takes its time.
+    run.limit(false);
+    return this.#commit(transaction, outcome, context);
   }
 
-  /** @throws PulseworkError STORE_FAILED, or what the store threw where that has a code of its own. */
-  async #call<T>(doing: string, call: () => Promise<T>, { calls }: IdempotencyContext): Promise<T> {
+  /** @throws PulseworkError STORE_*: nothing is committed. */
+  async #commit(
+    transaction: EffectTransaction<Tx>,
+    outcome: Success | Skip,
+    context: EffectsContext,
+  ): Promise<Outcome> {
+    try {
+      await this.#call('committing', () => transaction.commit(recordedOutcome(outcome, [])), context);
+      return outcome;
+    } catch (error) {
+      if (!(error instanceof PulseworkError && error.code === 'STORE_COMMIT_UNKNOWN')) throw error;
+      await this.#rollBack(transaction, context);
+      const { store } = this.#options;
+      context.logger.warn(
+        'a run has ended, and whether its effects were committed is unknown; the message comes again',
+        {
+          store: store.name,
+          againInMs: COMMIT_AGAIN_MS,
+          error,
+        },
+      );
+      return defer(COMMIT_AGAIN_MS, error);
+    }
+  }
+
+  /** Also where the runtime has closed meanwhile and lets no more calls through: connections are given back. */
+  async #rollBack(transaction: EffectTransaction<Tx>, { calls }: EffectsContext): Promise<void> {
+    const ended = transaction.rollback();
+    await calls.run('rolling back the effects of a handler', () => ended).catch(() => undefined);
+  }
+
+  /** @throws PulseworkError STORE_*: a code of the store's own, or what no clear answer means for this call. */
+  async #call<T>(
+    doing: 'beginning a transaction' | 'committing',
+    call: () => Promise<T>,
+    { calls }: EffectsContext,
+  ): Promise<T> {
     const { store } = this.#options;
     try {
       return await calls.run(`${doing} for the effects of a handler`, call);
     } catch (error) {
       const cause = toError(error);
       if (cause instanceof PulseworkError && cause.code.startsWith('STORE_')) throw cause;
-      const message = `effect store ${describeValue(store.name)}: ${doing} failed; the run counts as failed, its repeat finds out whether it was done`;
-      throw new PulseworkError('STORE_FAILED', message, { cause });
+      const subject = `effect store ${describeValue(store.name)}: ${doing}`;
+      throw doing === 'committing'
+        ? new PulseworkError('STORE_COMMIT_UNKNOWN', `${subject} gave no clear answer; the repeat finds out`, { cause })
+        : new PulseworkError('STORE_FAILED', `${subject} failed; the handler did not run`, { cause });
     }
   }
 }
 
-async function rollBack(answer: EffectAnswer<object>): Promise<void> {
+function hasTimedOut(interruption: Error | undefined): interruption is PulseworkError {
+  return interruption instanceof PulseworkError && interruption.code === 'HANDLER_TIMED_OUT';
+}
+
+async function rollBackLate(answer: EffectAnswer<object>): Promise<void> {
   if (answer.kind === 'begun') await answer.transaction.rollback();
 }
 

@@ -20,8 +20,9 @@ export class HandlerRun {
   #interruption: Error | undefined;
   #phase: 'reading' | 'collecting' | 'running' | 'ended' = 'reading';
   #batch: BatchRun | undefined;
-  /** Made when needed: most runs are of one delivery. */
-  #onCollecting: ((collecting: boolean) => void)[] | undefined;
+  #limited = true;
+  #onLimited: ((limited: boolean) => void) | undefined;
+  #onCollecting: ((collecting: boolean) => void) | undefined;
 
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
@@ -34,9 +35,14 @@ export class HandlerRun {
     return this.#interruption;
   }
 
-  /** Whether it waits for its batch to start: no time limit of a run counts meanwhile. */
+  /** Whether it waits for its batch to start. */
   get collecting(): boolean {
     return this.#phase === 'collecting';
+  }
+
+  /** Whether its time limit counts: not while it waits for its batch, nor while a database begins or commits what it does. */
+  get limited(): boolean {
+    return this.#limited;
   }
 
   /** Whether the handler has it: before that, nothing can have been done for it. */
@@ -46,20 +52,34 @@ export class HandlerRun {
 
   /** Calls `changed` when the wait for a batch begins and when it is over. */
   whenCollecting(changed: (collecting: boolean) => void): void {
-    (this.#onCollecting ??= []).push(changed);
+    this.#onCollecting = changed;
+  }
+
+  /** Calls `changed` with each change of `limited`. */
+  whenLimited(changed: (limited: boolean) => void): void {
+    this.#onLimited = changed;
+  }
+
+  /** From here on its time limit counts, anew, or does not. */
+  limit(counts: boolean): void {
+    this.#limited = counts;
+    this.#onLimited?.(counts);
   }
 
   /** It waits for its batch. */
   collect(): void {
     this.#phase = 'collecting';
-    for (const changed of this.#onCollecting ?? []) changed(true);
+    this.limit(false);
+    this.#onCollecting?.(true);
   }
 
   /** The handler gets it now, alone or in a batch. */
   begin(batch?: BatchRun): void {
     this.#phase = 'running';
     this.#batch = batch;
-    if (batch !== undefined) for (const changed of this.#onCollecting ?? []) changed(false);
+    if (batch === undefined) return;
+    this.limit(true);
+    this.#onCollecting?.(false);
   }
 
   /** It may not start now. @returns what its plugins are told. */

@@ -24,9 +24,14 @@ export class OutcomeRules {
   /** Of what a handler threw: the first rule that matches decides, without one it is a retry. */
   ofError(thrown: unknown): Outcome {
     const error = toError(thrown);
+    return this.ruled(error) ?? retry(error);
+  }
+
+  /** What the first rule that matches makes of an error; undefined without one. */
+  ruled(error: Error): Outcome | undefined {
     try {
       const rule = this.#plan.onError.find(({ errorClass }) => error instanceof errorClass);
-      if (rule === undefined) return this.#outageOf(error) ?? retry(error);
+      if (rule === undefined) return this.#outageOf(error);
       const outcome: unknown = rule.outcome(error as never);
       if (this.#problemOf(outcome) === undefined) return outcome as Outcome;
       containRejection(outcome);

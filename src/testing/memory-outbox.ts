@@ -10,6 +10,12 @@ import { systemClock } from '../system/system-clock.js';
 
 export class MemoryOutbox extends SyncOutbox<MemoryOutboxTransaction> {
   declare readonly store: MemoryOutboxStore;
+  readonly #clock: Clock;
+
+  constructor(store: MemoryOutboxStore, clock: Clock) {
+    super(store, clock);
+    this.#clock = clock;
+  }
 
   /** A transaction for `add`: `commit()` or `rollback()` it. */
   begin(): MemoryOutboxTransaction {
@@ -18,7 +24,7 @@ export class MemoryOutbox extends SyncOutbox<MemoryOutboxTransaction> {
 
   /** Records of what was done, committed in the transactions of this outbox: for `effects({ store })`. */
   effects(): EffectStore<MemoryOutboxTransaction> {
-    return new MemoryEffectStore(() => this.begin());
+    return new MemoryEffectStore(() => this.begin(), this.#clock);
   }
 }
 

@@ -69,14 +69,6 @@ test('a process that dies leaves nothing, and its key is free at once', async ({
   await (await beginIn(place)).rollback();
 });
 
-test('does not wait for ever for another transaction: busy', async ({ postgres }) => {
-  const place = await placeIn(postgres);
-  const transaction = await beginIn(place);
-  const answer = await place.store.begin('k', { ttlMs: 60_000, waitMs: 50 });
-  expect(answer).toEqual({ kind: 'busy', remainingMs: 50 });
-  await transaction.rollback();
-});
-
 test('shares its records with the idempotency store of the schema', async ({ postgres }) => {
   const { pool, schema } = postgres;
   const place = await placeIn(postgres);

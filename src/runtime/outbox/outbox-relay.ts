@@ -5,7 +5,7 @@ import { PulseworkError, toError } from '../../core/errors.js';
 import { seconds } from '../../core/options.js';
 import type { Clock, Timer } from '../../ports/clock.js';
 import type { Logger } from '../../ports/logger.js';
-import type { OutboxLead, OutboxStore } from '../../ports/outbox-store.js';
+import type { OutboxLead, OutboxStore, OutboxSummary } from '../../ports/outbox-store.js';
 import type { OutboxHealth } from '../../ports/runtime-view.js';
 import { OutboxLanes } from './outbox-lanes.js';
 import { OutboxSender } from './outbox-sender.js';
@@ -15,6 +15,8 @@ import type { OutboxSenderParts } from './outbox-sender.js';
 const POLL_MS = 1_000;
 /** Of one claim: the database locks so many rows at a time. */
 const CLAIM_LIMIT = 256;
+/** Of a process that does not lead. */
+const NOTHING_KNOWN: OutboxSummary = { waiting: 0, oldestMs: undefined, refused: 0 };
 /** After an error of the store. */
 const backoff = exponentialBackoff({ minMs: 200, maxMs: seconds(10), jitter: 'equal' });
 
@@ -36,7 +38,7 @@ export class OutboxRelay {
   #reason: string | undefined;
   #relayed = 0;
   #lanes: OutboxLanes | undefined;
-  #summary: { readonly oldestMs: number | undefined; readonly refused: number } = { oldestMs: undefined, refused: 0 };
+  #summary = NOTHING_KNOWN;
 
   constructor(parts: OutboxRelayParts) {
     this.#parts = parts;
@@ -48,13 +50,14 @@ export class OutboxRelay {
 
   health(): OutboxHealth {
     const { store, clock } = this.#parts;
-    const { oldestMs, refused } = this.#summary;
+    const { waiting, oldestMs, refused } = this.#summary;
     return {
       store: store.name,
       role: this.#role,
       reason: this.#reason ?? this.#lanes?.failure,
       relayed: this.#relayed,
       claimed: this.#lanes?.size ?? 0,
+      waiting,
       refused,
       oldestMs: oldestMs === undefined ? undefined : Math.max(0, clock.now() - oldestMs),
     };
@@ -163,6 +166,8 @@ export class OutboxRelay {
     const ended = lead.end();
     await this.#call('giving up the lead of the outbox', () => ended).catch(() => undefined);
     this.#lanes = undefined;
+    // Somebody else knows better from here on.
+    this.#summary = NOTHING_KNOWN;
   }
 
   #call<T>(what: string, call: () => Promise<T>): Promise<T> {

@@ -1,5 +1,5 @@
 // An OutboxStore in memory, with transactions of its own: for tests, and the plain model of what the others do in SQL.
-import { nextOutboxNumber } from '../../core/outbox-record.js';
+import { MAX_WAITING_COUNTED, nextOutboxNumber } from '../../core/outbox-record.js';
 import type { OutboxRecord } from '../../core/outbox-record.js';
 import { PulseworkError } from '../../core/errors.js';
 import type { ClaimedRow, OutboxLead, OutboxStore, OutboxSummary, RefusedRow } from '../../ports/outbox-store.js';
@@ -151,7 +151,11 @@ export class MemoryOutboxStore implements OutboxStore<MemoryOutboxTransaction> {
   /** For the leader. */
   summary(): OutboxSummary {
     const going = this.#rows.filter(({ refusal }) => refusal === undefined);
-    return { oldestMs: going[0]?.appendedMs, refused: this.#rows.length - going.length };
+    return {
+      waiting: Math.min(going.length, MAX_WAITING_COUNTED),
+      oldestMs: going[0]?.appendedMs,
+      refused: this.#rows.length - going.length,
+    };
   }
 
   #refusedRow(id: number): Row | undefined {

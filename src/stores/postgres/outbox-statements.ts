@@ -1,6 +1,7 @@
 // The SQL of the outbox: one place that knows its tables.
 import { createHash } from 'node:crypto';
 import type { OutboxRecord } from '../../core/outbox-record.js';
+import { MAX_WAITING_COUNTED } from '../../core/outbox-record.js';
 import { storedText } from '../../core/stored-text.js';
 import type { ClaimedRow, OutboxLead, OutboxRow, OutboxSummary, RefusedRow } from '../../ports/outbox-store.js';
 import type { PostgresQuerier, PostgresRow } from './postgres-client.js';
@@ -53,7 +54,10 @@ export class OutboxStatements {
         FROM ${outbox} head WHERE head.id = $1 AND (o.id = head.id
           OR o.topic = head.topic AND o.ordered_by = head.ordered_by AND o.number > head.number)`,
       summary: `SELECT (SELECT extract(epoch FROM added) * 1000 FROM ${outbox} WHERE refused IS NULL ORDER BY id LIMIT 1)
-          AS oldest_ms, (SELECT count(*) FROM ${outbox} WHERE refused IS NOT NULL) AS refused`,
+          AS oldest_ms, (SELECT count(*) FROM ${outbox} WHERE refused IS NOT NULL) AS refused,
+          (SELECT count(*) FROM (SELECT 1 FROM ${outbox} WHERE number IS NULL AND refused IS NULL
+            LIMIT ${MAX_WAITING_COUNTED}) AS counted) AS waiting,
+          (SELECT count(*) FROM ${outbox} WHERE number IS NOT NULL) AS claimed`,
       refused: `SELECT ${COLUMNS}, o.reason, extract(epoch FROM o.refused) * 1000 AS refused_ms FROM ${outbox} o
         WHERE o.refused IS NOT NULL ORDER BY o.id LIMIT $1`,
       release: `UPDATE ${outbox} SET refused = NULL, reason = NULL WHERE id = $1 AND refused IS NOT NULL`,
@@ -99,8 +103,12 @@ export class OutboxStatements {
 
   async summary(run: RunStatement): Promise<OutboxSummary> {
     const { rows } = await run('reading', this.#sql.summary, []);
-    const { oldest_ms: oldestMs, refused } = rows[0] ?? {};
-    return { oldestMs: oldestMs === null ? undefined : Number(oldestMs), refused: Number(refused) };
+    const { oldest_ms: oldestMs, refused, waiting, claimed } = rows[0] ?? {};
+    return {
+      waiting: Math.min(Number(waiting) + Number(claimed), MAX_WAITING_COUNTED),
+      oldestMs: oldestMs === null ? undefined : Number(oldestMs),
+      refused: Number(refused),
+    };
   }
 
   async refused(run: RunStatement, limit: number): Promise<readonly RefusedRow[]> {

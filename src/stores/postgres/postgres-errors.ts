@@ -55,6 +55,12 @@ export function isToBeRepeated(error: unknown): boolean {
   return CAME_BETWEEN_OTHERS.includes(sqlState(error) ?? '');
 }
 
+/** Of a COMMIT: the server may have done it, and the answer is lost, or it says itself that it does not know. */
+export function isUndecided(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === '40003' || postgresError('', 'committing', error).code === 'STORE_UNREACHABLE';
+}
+
 /** What the server says; undefined where it is the driver that speaks. */
 function sqlState(thrown: unknown): string | undefined {
   const { code, severity } = toError(thrown) as Error & Readonly<Record<string, unknown>>;

@@ -45,6 +45,76 @@ export const MIGRATIONS: readonly string[] = [
    CREATE INDEX outbox_refused ON outbox (id) WHERE refused IS NOT NULL;
    CREATE TABLE outbox_relay (outbox_id uuid NOT NULL DEFAULT gen_random_uuid(), last_number bigint NOT NULL DEFAULT 0);
    INSERT INTO outbox_relay DEFAULT VALUES;`,
+  `CREATE TABLE workflow (
+     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+     key text NOT NULL UNIQUE,
+     name text COLLATE "C" NOT NULL,
+     id text COLLATE "C" NOT NULL,
+     beginning text NOT NULL,
+     created_ms double precision NOT NULL,
+     version bigint NOT NULL,
+     run bigint NOT NULL,
+     run_started_ms double precision NOT NULL,
+     seed text NOT NULL,
+     input text,
+     status text NOT NULL,
+     waits text NOT NULL,
+     result text,
+     error text,
+     ended_ms double precision,
+     wake_ms double precision,
+     epoch bigint NOT NULL DEFAULT 0,
+     owner text,
+     until_ms double precision NOT NULL DEFAULT 0,
+     write_version bigint NOT NULL DEFAULT 0,
+     last_epoch bigint NOT NULL DEFAULT 0,
+     was_released boolean NOT NULL DEFAULT false,
+     last_event bigint NOT NULL DEFAULT 0
+   );
+   CREATE INDEX workflow_wake ON workflow (wake_ms) WHERE wake_ms IS NOT NULL;
+   CREATE INDEX workflow_created ON workflow (created_ms);
+   CREATE INDEX workflow_status ON workflow (status, created_ms);
+   CREATE INDEX workflow_ended ON workflow (ended_ms) WHERE ended_ms IS NOT NULL;
+   CREATE TABLE workflow_attribute (
+     attribute text NOT NULL,
+     workflow bigint NOT NULL,
+     PRIMARY KEY (attribute, workflow)
+   );
+   CREATE INDEX workflow_attribute_workflow ON workflow_attribute (workflow);
+   CREATE TABLE workflow_entry (
+     workflow bigint NOT NULL,
+     seq bigint GENERATED ALWAYS AS IDENTITY,
+     entry text NOT NULL,
+     PRIMARY KEY (workflow, seq)
+   );
+   CREATE TABLE workflow_event (
+     workflow bigint NOT NULL,
+     seq bigint NOT NULL,
+     event_id text NOT NULL,
+     event text,
+     PRIMARY KEY (workflow, seq),
+     UNIQUE (workflow, event_id)
+   );
+   CREATE INDEX workflow_event_new ON workflow_event (workflow, seq) WHERE event IS NOT NULL;
+   CREATE TABLE workflow_signal (
+     seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+     key text NOT NULL,
+     event_id text NOT NULL,
+     event text NOT NULL,
+     until_ms double precision NOT NULL
+   );
+   CREATE INDEX workflow_signal_key ON workflow_signal (key);
+   CREATE INDEX workflow_signal_until ON workflow_signal (until_ms);
+   CREATE TABLE workflow_outgoing (
+     seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+     workflow bigint NOT NULL,
+     key text NOT NULL,
+     message_id text NOT NULL UNIQUE,
+     message text NOT NULL,
+     owner text,
+     until_ms double precision NOT NULL DEFAULT 0
+   );
+   CREATE INDEX workflow_outgoing_workflow ON workflow_outgoing (workflow, seq);`,
 ];
 
 /** Whoever makes it newer lets the others wait for him, not for ever. */

@@ -15,6 +15,12 @@ import { postgresError } from './postgres-errors.js';
  * relay speaks every second. Servers before version 14 do not have it, and go by their TCP keepalive.
  */
 const IDLE_TIMEOUT = `SELECT set_config(name, '15s', false) FROM pg_catalog.pg_settings WHERE name = 'idle_session_timeout'`;
+/**
+ * What is claimed must be on the disk before it is sent, and with it the transaction that added it: else a message could be out whose
+ * transaction a crash of the server has undone. Whoever has set more keeps it.
+ */
+const ON_DISK = `SELECT set_config(name, 'on', false) FROM pg_catalog.pg_settings
+  WHERE name = 'synchronous_commit' AND setting = 'off'`;
 const LOCK = 'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS taken';
 
 export interface PostgresOutboxSettings {
@@ -57,6 +63,7 @@ export class PostgresOutboxStore implements OutboxStore<PostgresQuerier> {
         return undefined;
       }
       await client.query(IDLE_TIMEOUT);
+      await client.query(ON_DISK);
       await lead.listen();
       return lead;
     } catch (error) {

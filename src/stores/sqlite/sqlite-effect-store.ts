@@ -3,16 +3,20 @@
 import { PulseworkError } from '../../core/errors.js';
 import type { RecordedOutcome } from '../../core/recorded-outcome.js';
 import type { EffectAnswer, EffectStore, EffectTimes, EffectTransaction } from '../../ports/effect-store.js';
+import { forceToDisk, withBusyTimeout } from './lent-settings.js';
 import type { SqliteDatabase } from './sqlite-driver.js';
 import { sqliteConnection } from './sqlite-driver.js';
 import type { SqliteConnection } from './sqlite-driver.js';
-import { isBusy, sqliteError } from './sqlite-errors.js';
+import { isBusy, isDiskFault, quietly, sqliteError } from './sqlite-errors.js';
 import type { SqliteFileOptions } from './sqlite-file.js';
 import { SqliteFile } from './sqlite-file.js';
 import { SqliteIdempotencyStatements } from './sqlite-idempotency-statements.js';
+import { Turns } from './turns.js';
 
 /** Of every transaction: the row is there for others only once it is recorded, so nobody ever asks whose it is. */
 const OWNER = 'effects';
+/** What a thread waits inside SQLite for another process: as long as a usual transaction takes. After it others have a turn. */
+const BLOCKING_WAIT_MS = 20;
 /** Between two tries to write while another process does. */
 const RETRY_MS = 10;
 /** After so many outcomes this store removes what is over: more at once than came since. */
@@ -28,8 +32,7 @@ export class SqliteEffectStore implements EffectStore<SqliteDatabase> {
   readonly #file: SqliteFile;
   readonly #connection: SqliteConnection;
   #opened: SqliteIdempotencyStatements | undefined;
-  /** Ends when the transaction that is open, and all that wait for it, have ended. */
-  #turn: Promise<void> = Promise.resolve();
+  readonly #turns: Turns;
   #committed = 0;
 
   constructor(settings: SqliteEffectSettings) {
@@ -37,6 +40,7 @@ export class SqliteEffectStore implements EffectStore<SqliteDatabase> {
     this.#settings = settings;
     this.#file = new SqliteFile(settings);
     this.#connection = sqliteConnection(settings.place);
+    this.#turns = new Turns(settings.clock);
   }
 
   async open(): Promise<void> {
@@ -44,18 +48,23 @@ export class SqliteEffectStore implements EffectStore<SqliteDatabase> {
     this.#opened ??= new SqliteIdempotencyStatements(connection);
   }
 
-  async begin(key: string, { ttlMs }: EffectTimes): Promise<EffectAnswer<SqliteDatabase>> {
-    const before = this.#turn;
-    let ended!: () => void;
-    this.#turn = new Promise((resolve) => (ended = resolve));
-    await before;
+  async begin(key: string, { ttlMs, waitMs }: EffectTimes): Promise<EffectAnswer<SqliteDatabase>> {
+    const untilMs = this.#settings.clock.now() + waitMs;
+    const busy = { kind: 'busy', remainingMs: waitMs } as const;
+    const ended = await this.#turns.take(waitMs);
+    if (ended === undefined) return busy;
+    let restore: () => void;
     try {
-      await this.#beginWhenFree();
+      restore = await this.#whenFree(untilMs, () => this.#beginNow());
     } catch (error) {
       ended();
+      if (isBusy(error)) return busy;
       throw sqliteError(this.name, 'beginning a transaction', error);
     }
-    const transaction = this.#transaction(key, ttlMs, ended);
+    const transaction = this.#transaction(key, ttlMs, () => {
+      quietly(restore);
+      ended();
+    });
     try {
       const answer = this.#statements.claim(key, OWNER, ttlMs);
       if (answer.kind === 'claimed') return { kind: 'begun', transaction };
@@ -68,33 +77,36 @@ export class SqliteEffectStore implements EffectStore<SqliteDatabase> {
   }
 
   #transaction(key: string, ttlMs: number, ended: () => void): EffectTransaction<SqliteDatabase> {
+    const { clock, busyTimeoutMs, place } = this.#settings;
     let isOpen = true;
-    const end = (statement: 'COMMIT' | 'ROLLBACK'): void => {
-      this.#connection.exec(statement);
+    const end = (): void => {
+      if (isOpen) ended();
       isOpen = false;
-      ended();
     };
     return {
-      tx: this.#settings.place,
+      tx: place,
       commit: async (outcome) => {
         try {
           this.#record(key, outcome, ttlMs);
-          end('COMMIT');
+          // Whoever reads may be in the way where there is no log; the transaction is open all the same.
+          await this.#whenFree(clock.now() + busyTimeoutMs, () => this.#connection.exec('COMMIT'));
         } catch (error) {
-          throw sqliteError(this.name, 'committing', error);
+          throw this.#notCommitted(error);
         }
+        end();
       },
       rollback: async () => {
-        if (!isOpen) return;
-        try {
-          end('ROLLBACK');
-        } catch {
-          // SQLite has done it by itself, or the handler has.
-          isOpen = false;
-          ended();
-        }
+        // SQLite may have done it by itself, or the handler.
+        if (isOpen) quietly(() => this.#connection.exec('ROLLBACK'));
+        end();
       },
     };
+  }
+
+  /** What the disk has of it when it gave an error shows when it is read again. */
+  #notCommitted(error: unknown): PulseworkError {
+    const known = sqliteError(this.name, 'committing', error);
+    return isDiskFault(error) ? new PulseworkError('STORE_COMMIT_UNKNOWN', known.message, { cause: error }) : known;
   }
 
   #record(key: string, outcome: RecordedOutcome, ttlMs: number): void {
@@ -107,13 +119,24 @@ export class SqliteEffectStore implements EffectStore<SqliteDatabase> {
     if (this.#committed % REMOVE_AFTER === 0) this.#statements.remove();
   }
 
-  async #beginWhenFree(): Promise<void> {
-    const { clock, busyTimeoutMs } = this.#settings;
-    const untilMs = clock.now() + busyTimeoutMs;
+  /** @returns puts the settings back that it needed */
+  #beginNow(): () => void {
+    const connection = this.#connection;
+    const restore = forceToDisk(connection);
+    try {
+      withBusyTimeout(connection, BLOCKING_WAIT_MS, () => connection.exec('BEGIN IMMEDIATE'));
+      return restore;
+    } catch (error) {
+      restore();
+      throw error;
+    }
+  }
+
+  async #whenFree<T>(untilMs: number, act: () => T): Promise<T> {
+    const { clock } = this.#settings;
     for (;;) {
       try {
-        this.#connection.exec('BEGIN IMMEDIATE');
-        return;
+        return act();
       } catch (error) {
         if (!isBusy(error) || clock.now() >= untilMs) throw error;
       }

@@ -59,7 +59,7 @@ export function isDiskFault(error: unknown): boolean {
 /** `BUSY` for SQLITE_BUSY and all that extend it; the error code of the file system where it came from there. */
 function resultName(error: unknown): string | undefined {
   const { code, rawCode, errcode, message } = toError(error) as Error & Readonly<Record<string, unknown>>;
-  if (message.includes('within a transaction')) return 'IN_TRANSACTION';
+  if (/(?:within|inside) a transaction/.test(message)) return 'IN_TRANSACTION';
   const number = [errcode, rawCode, Number(/: (\d+)"?\)$/.exec(message)?.[1])].find(isResultCode);
   if (number !== undefined) return NAMES[number & 0xff];
   if (typeof code !== 'string') return undefined;
@@ -68,4 +68,13 @@ function resultName(error: unknown): string | undefined {
 
 function isResultCode(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value);
+}
+
+/** What fails here leaves nothing undone: SQLite has rolled back by itself, or the process that ends lets go of the lock. */
+export function quietly(act: () => void): void {
+  try {
+    act();
+  } catch {
+    return;
+  }
 }

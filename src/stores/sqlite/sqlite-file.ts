@@ -5,9 +5,10 @@ import { dirname } from 'node:path';
 import { PulseworkError } from '../../core/errors.js';
 import type { Clock } from '../../ports/clock.js';
 import { findSqliteDriver } from './find-sqlite-driver.js';
+import { checkJournal, forceToDisk } from './lent-settings.js';
 import type { SqliteConnection, SqliteDatabase, SqliteDatabaseClass } from './sqlite-driver.js';
 import { sqliteConnection } from './sqlite-driver.js';
-import { isBusy, isDiskFault, sqliteError } from './sqlite-errors.js';
+import { isBusy, isDiskFault, quietly, sqliteError } from './sqlite-errors.js';
 import type { SqliteFormat } from './sqlite-format.js';
 import { fileFormat } from './sqlite-format.js';
 
@@ -33,6 +34,11 @@ export interface SqliteFileOptions {
   readonly format?: SqliteFormat | undefined;
   /** The database is also for others, who have set it up: its settings stay as they are. @default false */
   readonly keepsSettings?: boolean | undefined;
+  /**
+   * Writes are forced to the disk also where the settings of the user say less, and a file that a crash would damage is refused.
+   * @default false
+   */
+  readonly forcesToDisk?: boolean | undefined;
   /** What a confirmed write survives: `process` is quicker. @default 'machine' */
   readonly survives?: 'machine' | 'process' | undefined;
 }
@@ -128,9 +134,10 @@ export class SqliteFile {
   }
 
   #prepare(connection: SqliteConnection): void {
-    const { name, keepsSettings } = this.#options;
+    const { name, keepsSettings, forcesToDisk } = this.#options;
     if (keepsSettings === true) this.#format.check(connection, name);
     else this.#setUp(connection);
+    if (forcesToDisk === true) checkJournal(connection, name);
     inTransaction(connection, () => this.#format.migrate(connection, name));
   }
 
@@ -177,16 +184,21 @@ export class SqliteFile {
   #writeGroup(group: readonly Write[]): (() => void)[] {
     if (this.#fault !== undefined) throw this.#fault;
     const connection = this.#connection as SqliteConnection;
-    return inTransaction(connection, () =>
-      group.map((write) => {
-        try {
-          return write.run();
-        } catch (error) {
-          if (!(error instanceof PulseworkError)) throw error;
-          return () => write.reject(error);
-        }
-      }),
-    );
+    const restore = this.#options.forcesToDisk === true ? forceToDisk(connection) : () => undefined;
+    try {
+      return inTransaction(connection, () =>
+        group.map((write) => {
+          try {
+            return write.run();
+          } catch (error) {
+            if (!(error instanceof PulseworkError)) throw error;
+            return () => write.reject(error);
+          }
+        }),
+      );
+    } finally {
+      quietly(restore);
+    }
   }
 
   /** Tries again while another process has the file, without holding up this one. */
@@ -276,15 +288,6 @@ function release(connection: SqliteConnection): void {
 function unlock(connection: SqliteConnection): void {
   connection.pragma('locking_mode = NORMAL');
   connection.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get();
-}
-
-/** What fails here leaves nothing undone: SQLite has rolled back by itself, or the process that ends lets go of the lock. */
-function quietly(act: () => void): void {
-  try {
-    act();
-  } catch {
-    return;
-  }
 }
 
 /** Made here for two reasons: errors of the file system have names, and what is in it is not for the world. */

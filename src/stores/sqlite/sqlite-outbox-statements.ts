@@ -1,6 +1,6 @@
 // The SQL of the outbox: one place that knows its tables. Each is to be called in a transaction.
 import type { OutboxRecord } from '../../core/outbox-record.js';
-import { nextOutboxNumber } from '../../core/outbox-record.js';
+import { MAX_WAITING_COUNTED, nextOutboxNumber } from '../../core/outbox-record.js';
 import type { ClaimedRow, OutboxLead, OutboxRow, OutboxSummary, RefusedRow } from '../../ports/outbox-store.js';
 import { preparedStatements } from './prepared-statements.js';
 import type { SqliteConnection, SqliteRow, SqliteStatement } from './sqlite-driver.js';
@@ -120,7 +120,11 @@ export class SqliteOutboxStatements {
       'SELECT added_ms FROM pulsework_outbox WHERE refused_ms IS NULL ORDER BY id LIMIT 1',
     ).get();
     const refused = this.#sql('SELECT count(*) AS rows FROM pulsework_outbox WHERE refused_ms IS NOT NULL').get();
+    const waiting = this.#sql(
+      'SELECT count(*) AS rows FROM (SELECT 1 FROM pulsework_outbox WHERE refused_ms IS NULL LIMIT ?)',
+    ).get(MAX_WAITING_COUNTED);
     return {
+      waiting: Number(waiting?.['rows']),
       oldestMs: oldest === undefined ? undefined : Number(oldest['added_ms']),
       refused: Number(refused?.['rows']),
     };

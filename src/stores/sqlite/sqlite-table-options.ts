@@ -42,13 +42,14 @@ export interface SqliteAttemptOptions extends SqliteTableOptions {
 export interface SqliteUserDatabaseOptions {
   /**
    * An open database of `better-sqlite3`, `libsql` or `node:sqlite`, with whatever else you keep there. Tables whose names begin
-   * with `pulsework_` are made in it. It stays as you set it up, and open. Of an outbox: messages are relayed on it while no
+   * with `pulsework_` are made in it. It stays as you set it up, and open; during transactions of this library `synchronous` is raised to
+   * EXTRA. A file with `journal_mode` OFF or MEMORY is refused with STORE_NOT_DURABLE. Of an outbox: messages are relayed on it while no
    * transaction of yours is open on it, and may be added on other connections to the same file too.
    */
   readonly database: SqliteDatabase;
   /**
    * How long a call waits for another process that writes, or for a transaction that is open on `database`, before it fails
-   * with STORE_LOCKED. @default 5 s
+   * with STORE_LOCKED. Of effects a commit that waits for others who read; a begin waits 5 s and is deferred. @default 5 s
    */
   readonly busyTimeoutMs?: number | undefined;
   /** @default the clock of the system */
@@ -86,7 +87,8 @@ export function resolveSqliteUserDatabaseOptions(
     if ((options['database'] as unknown) !== undefined) checkPlace(check, options);
   }
   check.throwIfAny();
-  return fileOptions(options, systemClock);
+  // What follows from a commit is done elsewhere: an acknowledgement, a message that is published.
+  return { ...fileOptions(options, systemClock), forcesToDisk: true };
 }
 
 /** @throws ConfigurationError naming every problem. */

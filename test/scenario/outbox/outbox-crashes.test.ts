@@ -77,7 +77,7 @@ describe.each([true, false])('with deduplication %s at the broker', (deduplicati
         expect([where, firstOf(seen, 'late')]).toEqual([where, [0]]);
         if (deduplication) expect([where, seen.length]).toEqual([where, KEYS.length * PER_KEY + 1]);
         const left = await store.lead().then((lead) => lead?.summary());
-        if (left !== undefined) expect([where, left]).toEqual([where, { oldestMs: undefined, refused: 0 }]);
+        if (left !== undefined) expect([where, left]).toEqual([where, { waiting: 0, oldestMs: undefined, refused: 0 }]);
       }
       expect([...hits].sort()).toEqual(['publish', 'publisher', 'store']);
     },

@@ -134,7 +134,22 @@ describe('an outbox', () => {
     await owner.close();
     await world.clock.advanceBy(60_000);
     expect(await numbers('busy')).toHaveLength(1_500);
-    expect(runtime.outboxHealth()).toMatchObject({ reason: undefined, claimed: 0, oldestMs: undefined });
+    expect(runtime.outboxHealth()).toMatchObject({ reason: undefined, claimed: 0, waiting: 0, oldestMs: undefined });
+    await other.close();
+  });
+
+  it('knows nothing of what waits once another process leads', async () => {
+    const { world, outbox, add } = worldWithOutbox();
+    const other = embedded({ broker: world.broker });
+    await other.publisher('persistent://public/default/busy', { accessMode: 'exclusive' });
+    const runtime = await world.start({ ...NONE, outbox });
+    add(topic('busy').message(1), topic('busy').message(2));
+    await world.clock.advanceBy(10_000);
+    expect(runtime.outboxHealth()).toMatchObject({ role: 'leading', waiting: 2, oldestMs: expect.any(Number) });
+    outbox.store.leaderDies();
+    await outbox.store.lead();
+    await world.clock.advanceBy(20_000);
+    expect(runtime.outboxHealth()).toMatchObject({ role: 'standby', waiting: 0, refused: 0, oldestMs: undefined });
     await other.close();
   });
 

@@ -1,9 +1,13 @@
 // Waiting for something, and no longer than may be.
-import type { Clock } from '../ports/clock.js';
+
+/** A `Clock`: ports know this folder, not the other way round. */
+interface Timers {
+  setTimer(delayMs: number, run: () => void): { cancel(): void };
+}
 
 /** Whether `work`, which never rejects, ends within `limitMs` (`Infinity` for no limit), and before `hurried`. */
 export function endsWithin(
-  clock: Clock,
+  clock: Timers,
   work: Promise<unknown>,
   limitMs: number,
   hurried?: Promise<void>,
