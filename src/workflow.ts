@@ -15,6 +15,8 @@ export type {
   FailureOptions,
   Flow,
   RaceResult,
+  RemoteCompensation,
+  RemoteStep,
   SignalOptions,
   SignalPayload,
   StepContext,
@@ -23,10 +25,25 @@ export type {
   StepPolicy,
 } from './workflow/flow.js';
 export { Workflows } from './workflow/workflows.js';
+export { remoteStep, stepFailure, stepResult, workflowEvents } from './workflow/step-answers.js';
+export type { RemoteStepCall, StepFailureOptions } from './workflow/step-answers.js';
 export type { ListOptions, SignalSendOptions, StartOptions } from './workflow/workflows.js';
 export type { ResultOptions, WorkflowHandle, WorkflowHistory } from './workflow/workflow-handle.js';
 export type { WorkflowsOptions } from './workflow/workflows-options.js';
 export { WorkflowError } from './workflow/workflow-errors.js';
+export { workflowTimeline } from './workflow/timeline.js';
+export type { ProgressEvent, ProgressOptions } from './workflow/progress-feed.js';
+export type { ProgressCommand, WorkflowCount, WorkflowProgress } from './ports/workflow-progress.js';
+export type {
+  ActivationEnd,
+  ActivationObserver,
+  ActivationStart,
+  StepEnd,
+  StepObserver,
+  StepStart,
+  WorkflowHooks,
+} from './ports/workflow-telemetry.js';
+export type { DeterminismGuard } from './workflow/determinism.js';
 export { memoryWorkflowStore } from './stores/memory/memory-workflow-store.js';
 export type {
   CommandKind,
@@ -37,10 +54,12 @@ export type {
   WorkflowWait,
 } from './core/workflow-journal.js';
 export type {
+  AcquireRequest,
   AcquiredWorkflow,
   DueQuestion,
   DueWorkflow,
   InboxEvent,
+  KnownWorkflow,
   LeaseRequest,
   NewWorkflow,
   OutgoingRow,

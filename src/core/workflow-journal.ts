@@ -49,8 +49,17 @@ export type JournalEntry =
       /** The id of a child. */
       readonly child?: string | undefined;
     }
-  /** A step is about to run. Without an entry of the step behind it, how it ended is unknown: it is in doubt. */
-  | { readonly kind: 'attempt'; readonly at: number; readonly attempt: number; readonly atMs: number }
+  /**
+   * A step is about to run. Without an entry of the step behind it, how it ended is unknown: it is in doubt. `sent`: it runs
+   * elsewhere, and its work is sent with this entry.
+   */
+  | {
+      readonly kind: 'attempt';
+      readonly at: number;
+      readonly attempt: number;
+      readonly atMs: number;
+      readonly sent?: true | undefined;
+    }
   /** It failed and is tried again. `spent`: it counts against `maxDeliveries`. */
   | {
       readonly kind: 'attempt-failed';

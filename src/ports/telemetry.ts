@@ -8,12 +8,13 @@ import type { MessageProperties } from '../core/properties.js';
 import type { RedeliveryStrategy, Settlement } from '../core/settlement.js';
 import type { LogFields } from './logger.js';
 import type { RuntimeView } from './runtime-view.js';
+import type { WorkflowHooks } from './workflow-telemetry.js';
 
 /**
  * Each method is optional. None may throw (what it throws is logged and changes nothing), none is awaited, and none is
  * called before `onStart` or after `onClose`.
  */
-export interface Telemetry {
+export interface Telemetry extends WorkflowHooks {
   /** Before the first delivery: the place to make instruments. */
   onStart?(runtime: RuntimeView): void;
   /** A handler gets a delivery: one run is one attempt. Undefined where nobody wants to know what becomes of it. */
@@ -101,6 +102,8 @@ export interface PublishStart {
   readonly message: EncodedMessage;
   /** The run it follows from; undefined for what is published outside handlers. */
   readonly run: RunObserver | undefined;
+  /** It was recorded earlier, to be sent now: what is active here has nothing to do with it. @default false */
+  readonly isRelayed?: boolean | undefined;
 }
 
 /** Exactly one of `done` and `failed` ends it. */

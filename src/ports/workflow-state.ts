@@ -1,6 +1,6 @@
 // What a start and a write make of the record of a workflow: the same in every store. Pure.
 import { hasEnded } from '../core/workflow-journal.js';
-import type { NewWorkflow, WorkflowChange, WorkflowKey, WorkflowRecord } from './workflow-store.js';
+import type { KnownWorkflow, NewWorkflow, WorkflowChange, WorkflowKey, WorkflowRecord } from './workflow-store.js';
 
 /** A record without its wake time, which stores keep where they find it by. */
 export type WorkflowState = Omit<WorkflowRecord, 'wakeMs'>;
@@ -27,4 +27,9 @@ export function endsLease(
   hasEventBehind: (seq: number) => boolean,
 ): boolean {
   return hasEnded(status) || (release !== undefined && !hasEventBehind(release.seen));
+}
+
+/** Whether a workflow is as somebody knows it: an id that was used again has another seed. */
+export function isStill(known: KnownWorkflow | undefined, { seed, writeVersion }: KnownWorkflow): boolean {
+  return known?.seed === seed && known.writeVersion === writeVersion;
 }

@@ -18,6 +18,7 @@ import type {
   WorkflowStatus,
   WorkflowWait,
 } from '../core/workflow-journal.js';
+import type { WorkflowCount } from './workflow-progress.js';
 
 export interface WorkflowKey {
   readonly name: string;
@@ -40,17 +41,21 @@ export interface NewWorkflow {
   /** To find it by. */
   readonly attributes: Readonly<Record<string, string>>;
   readonly parent?: WorkflowParent | undefined;
+  /** What telemetry goes on from, such as a trace context. */
+  readonly context?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Something that happens to a workflow. */
 export interface WorkflowEvent {
   /** The same on every repeat: the second one is not kept. Unique for the workflow. */
   readonly eventId: string;
-  readonly kind: 'signal' | 'cancel' | 'terminate' | 'resume' | 'child-ended';
+  readonly kind: 'signal' | 'cancel' | 'terminate' | 'resume' | 'child-ended' | 'step-done';
   /** Of the signal. */
   readonly name?: string | undefined;
-  /** Of the signal; of an ended child, how it ended. */
+  /** Of the signal; of an ended child, and of a step that ran elsewhere, how it ended. */
   readonly payload?: unknown;
+  /** What telemetry knows it by, such as a trace context. */
+  readonly context?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface InboxEvent extends WorkflowEvent {
@@ -69,6 +74,8 @@ export interface WorkflowRecord extends WorkflowKey {
   readonly seed: string;
   readonly attributes: Readonly<Record<string, string>>;
   readonly parent?: WorkflowParent | undefined;
+  /** As it began. */
+  readonly context?: Readonly<Record<string, string>> | undefined;
   readonly createdMs: number;
   /** When the run began. */
   readonly runStartedMs: number;
@@ -77,7 +84,7 @@ export interface WorkflowRecord extends WorkflowKey {
   readonly result?: unknown;
   /** Why it failed, is stuck, or is blocked. */
   readonly error?: JournalError | undefined;
-  /** What it waits for, as of its last write. */
+  /** What it waits for, as of its last write: the first 100 of it. */
   readonly waits: readonly WorkflowWait[];
   /** When it is to be looked at; absent when only an event can do that. */
   readonly wakeMs?: number | undefined;
@@ -103,6 +110,16 @@ export interface LeaseRequest {
   readonly owner: string;
   readonly nowMs: number;
   readonly leaseMs: number;
+}
+
+export interface AcquireRequest extends LeaseRequest {
+  /** What the owner has of it: the journal of the run that has this seed, at this version. @default nothing */
+  readonly known?: KnownWorkflow | undefined;
+}
+
+export interface KnownWorkflow {
+  readonly seed: string;
+  readonly writeVersion: number;
 }
 
 /** One message that follows from a workflow. */
@@ -182,7 +199,8 @@ export interface DueWorkflow extends WorkflowKey {
 
 /**
  * Every call is refused before `open` with ILLEGAL_STATE and after the last `close` with ALREADY_CLOSED.
- * @throws PulseworkError STORE_LOCKED, STORE_FULL, STORE_NOT_WRITABLE: nothing has changed; STORE_FAILED: it may have happened.
+ * @throws PulseworkError STORE_LOCKED, STORE_FULL, STORE_NOT_WRITABLE: nothing has changed; STORE_FAILED, STORE_UNREACHABLE: it may
+ *   have happened.
  */
 export interface WorkflowStore {
   /** For logs and errors, e.g. `sqlite /var/lib/billing/workflows.db`. */
@@ -210,9 +228,10 @@ export interface WorkflowStore {
 
   /**
    * Takes a workflow that has not ended and whose lease is free or over, and reads it. Undefined when there is none to
-   * take. The wake time is then the end of the lease: should the owner die, the scan finds it.
+   * take. The wake time is then the end of the lease: should the owner die, the scan finds it. The journal may be left out
+   * where it is still as `known` says.
    */
-  acquire(key: WorkflowKey, lease: LeaseRequest): Promise<AcquiredWorkflow | undefined>;
+  acquire(key: WorkflowKey, lease: AcquireRequest): Promise<AcquiredWorkflow | undefined>;
   /**
    * Extends the lease from now on, also one that is over while nobody else took it. Undefined, and nothing changes, when
    * `epoch` is not the newest. @returns the `seq` of the newest event that is not consumed, 0 when there is none
@@ -248,6 +267,8 @@ export interface WorkflowStore {
   read(key: WorkflowKey): Promise<WorkflowSnapshot | undefined>;
   /** In the order in which they began; those of one moment by name and id. */
   list(filter: WorkflowFilter): Promise<readonly WorkflowRecord[]>;
+  /** How many of these names have not ended, by name and status; none with 0. */
+  count(names: readonly string[]): Promise<readonly WorkflowCount[]>;
   /** Forgets workflows that ended before `endedBeforeMs`, and signals whose time is over. @returns how many workflows */
   purge(times: { readonly nowMs: number; readonly endedBeforeMs: number; readonly limit: number }): Promise<number>;
 }
@@ -266,5 +287,6 @@ export const WORKFLOW_STORE_METHODS = [
   'get',
   'read',
   'list',
+  'count',
   'purge',
 ] as const satisfies readonly (keyof WorkflowStore)[];

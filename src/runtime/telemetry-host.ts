@@ -17,6 +17,7 @@ import type {
   Telemetry,
   TransactionCall,
 } from '../ports/telemetry.js';
+import type { WorkflowHooks } from '../ports/workflow-telemetry.js';
 import type { DeliveryRecord } from './delivery-record.js';
 import type { HandlerPlan } from './handler-plan.js';
 import { Once } from './once.js';
@@ -38,6 +39,11 @@ export class TelemetryHost {
     this.#hooks = telemetry === undefined ? {} : this.#hooksOf(telemetry);
   }
 
+  /** For whoever runs workflows on this runtime; each call goes through `contain`. */
+  get workflowHooks(): WorkflowHooks {
+    return this.#hooks;
+  }
+
   /** Whether it wants a report of each settlement. */
   get observesSettlements(): boolean {
     return this.#hooks.onSettled !== undefined;
@@ -45,25 +51,25 @@ export class TelemetryHost {
 
   start(runtime: RuntimeView): void {
     this.#started = true;
-    this.#contain('onStart', () => this.#hooks.onStart?.(runtime));
+    this.contain('onStart', () => this.#hooks.onStart?.(runtime));
   }
 
   drain(): void {
-    this.#contain('onDrain', () => this.#hooks.onDrain?.());
+    this.contain('onDrain', () => this.#hooks.onDrain?.());
   }
 
   close(): void {
-    if (this.#started) this.#contain('onClose', () => this.#hooks.onClose?.());
+    if (this.#started) this.contain('onClose', () => this.#hooks.onClose?.());
   }
 
   startRun(plan: HandlerPlan, record: DeliveryRecord): RunObserver | undefined {
     if (this.#hooks.startRun === undefined) return undefined;
-    return this.#contain('startRun', () => this.#hooks.startRun?.(runStart(plan, record)));
+    return this.contain('startRun', () => this.#hooks.startRun?.(runStart(plan, record)));
   }
 
   /** Fields of each log line about the run. */
   logFields(observer: RunObserver | undefined): LogFields | undefined {
-    return observer && this.#contain('logFields', () => observer.logFields);
+    return observer && this.contain('logFields', () => observer.logFields);
   }
 
   /** `run`, once, as part of what `observer` observes: what it gives or throws comes out, whatever the observer does. */
@@ -85,58 +91,58 @@ export class TelemetryHost {
     const { name: handler, spec } = plan;
     const deliveries = records.map((record) => runStart(plan, record));
     const start = { handler, subscription: spec.subscription, deliveries };
-    const batch = this.#contain('startBatch', () => this.#hooks.startBatch?.(start));
+    const batch = this.contain('startBatch', () => this.#hooks.startBatch?.(start));
     if (batch === undefined) return run();
-    for (const [i, record] of records.entries()) record.observer = this.#contain('startBatch', () => batch.runs[i]);
+    for (const [i, record] of records.entries()) record.observer = this.contain('startBatch', () => batch.runs[i]);
     return this.#observed(batch, run);
   }
 
   settled(observer: RunObserver | undefined, report: SettlementReport): void {
-    if (observer !== undefined) this.#contain('settled', () => observer.settled(report));
-    if (this.observesSettlements) this.#contain('onSettled', () => this.#hooks.onSettled?.(report));
+    if (observer !== undefined) this.contain('settled', () => observer.settled(report));
+    if (this.observesSettlements) this.contain('onSettled', () => this.#hooks.onSettled?.(report));
   }
 
   settlementFailed(observer: RunObserver, call: string, error: Error, report: SettlementReport): void {
-    this.#contain('settlementFailed', () => observer.settlementFailed(call, error, report));
+    this.contain('settlementFailed', () => observer.settlementFailed(call, error, report));
   }
 
   dropped(observer: RunObserver | undefined): void {
-    if (observer !== undefined) this.#contain('dropped', () => observer.dropped());
+    if (observer !== undefined) this.contain('dropped', () => observer.dropped());
   }
 
   startAcknowledge(observer: RunObserver | undefined): CallObserver | undefined {
     if (observer === undefined) return undefined;
-    return this.#contain('startAcknowledge', () => observer.startAcknowledge?.());
+    return this.contain('startAcknowledge', () => observer.startAcknowledge?.());
   }
 
   startTransaction(observer: RunObserver | undefined, call: TransactionCall): CallObserver | undefined {
     if (observer === undefined) return undefined;
-    return this.#contain('startTransaction', () => observer.startTransaction?.(call));
+    return this.contain('startTransaction', () => observer.startTransaction?.(call));
   }
 
   startPublish(start: PublishStart): ObservedPublish | undefined {
     if (this.#hooks.startPublish === undefined) return undefined;
-    const observer = this.#contain('startPublish', () => this.#hooks.startPublish?.(start));
+    const observer = this.contain('startPublish', () => this.#hooks.startPublish?.(start));
     if (observer === undefined) return undefined;
-    const properties = this.#contain('properties', () => readProperties(observer));
+    const properties = this.contain('properties', () => readProperties(observer));
     return { observer, properties: properties ?? start.message.properties };
   }
 
   done(observer: CallObserver | undefined): void {
-    if (observer !== undefined) this.#contain('done', () => observer.done());
+    if (observer !== undefined) this.contain('done', () => observer.done());
   }
 
   published(publish: ObservedPublish | undefined, id: MessageId): void {
-    if (publish !== undefined) this.#contain('done', () => publish.observer.done(id));
+    if (publish !== undefined) this.contain('done', () => publish.observer.done(id));
   }
 
   failed(observer: Pick<CallObserver, 'failed'> | undefined, error: Error): void {
-    if (observer !== undefined) this.#contain('failed', () => observer.failed(error));
+    if (observer !== undefined) this.contain('failed', () => observer.failed(error));
   }
 
   #hooksOf(telemetry: Telemetry): Telemetry {
     const hook = <K extends keyof Telemetry>(name: K): { readonly [name in K]?: NonNullable<Telemetry[K]> } => {
-      const found = this.#contain(name, () => callable(telemetry, name));
+      const found = this.contain(name, () => callable(telemetry, name));
       return found === undefined ? {} : ({ [name]: found } as { readonly [name in K]: NonNullable<Telemetry[K]> });
     };
     return {
@@ -145,6 +151,10 @@ export class TelemetryHost {
       ...hook('startBatch'),
       ...hook('startPublish'),
       ...hook('onSettled'),
+      ...hook('contextOf'),
+      ...hook('startActivation'),
+      ...hook('onWorkflow'),
+      ...hook('onWorkflowCounts'),
       ...hook('onDrain'),
       ...hook('onClose'),
     };
@@ -158,11 +168,12 @@ export class TelemetryHost {
       error = toError(thrown);
       throw thrown;
     } finally {
-      this.#contain('ended', () => batch.ended(error));
+      this.contain('ended', () => batch.ended(error));
     }
   }
 
-  #contain<T>(hook: string, call: () => T): T | undefined {
+  /** What `call` gives; undefined where it throws, which is logged. */
+  contain<T>(hook: string, call: () => T): T | undefined {
     try {
       const result = call();
       containRejection(result, (error) => this.#failed(hook, error));

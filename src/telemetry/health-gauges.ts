@@ -1,6 +1,7 @@
-// Gauges of the subscriptions, read from `runtime.health()` when metrics are collected: nothing is kept up to date for them.
+// Gauges of the subscriptions and of the outbox, read from the health of the runtime when metrics are collected: nothing is kept
+// up to date for them.
 import type { Attributes, BatchObservableResult, Observable } from '@opentelemetry/api';
-import type { PauseReason, RuntimeView, SubscriptionHealth } from '../ports/runtime-view.js';
+import type { OutboxHealth, PauseReason, RuntimeView, SubscriptionHealth } from '../ports/runtime-view.js';
 import type { GaugeName } from './instruments.js';
 import { PAUSE_REASON } from './semconv.js';
 
@@ -8,6 +9,8 @@ import { PAUSE_REASON } from './semconv.js';
 export interface HealthSource {
   readonly runtime: RuntimeView;
   readonly attributesOf: (handler: string, subscription: string) => Attributes;
+  /** Those of the gauges of its outbox, likewise. */
+  readonly outboxAttributesOf: (store: string) => Attributes;
 }
 
 const PAUSE_REASONS: Readonly<Record<PauseReason, true>> = {
@@ -27,6 +30,8 @@ export class HealthGauges {
   readonly #sources = new Set<HealthSource>();
   /** Every series there was, and whether its backlog was known. */
   readonly #series = new Map<Attributes, boolean>();
+  /** Every series of an outbox there was. */
+  readonly #outboxes = new Set<Attributes>();
 
   constructor(gauges: ReadonlyMap<GaugeName, Observable>) {
     this.#gauges = gauges;
@@ -54,6 +59,29 @@ export class HealthGauges {
       const healths = bySeries.get(attributes) ?? [];
       observeSeries(observe, healths);
       if (hadBacklog) observe('backlog', sum(healths.map(({ backlog = 0 }) => backlog)));
+    }
+  }
+
+  /** As with subscriptions: nobody who relays it any more reads 0. */
+  observeOutboxes(result: BatchObservableResult): void {
+    const bySeries = new Map<Attributes, OutboxHealth[]>();
+    for (const { runtime, outboxAttributesOf } of this.#sources) {
+      const health = runtime.outboxHealth?.();
+      if (health === undefined) continue;
+      const attributes = outboxAttributesOf(health.store);
+      this.#outboxes.add(attributes);
+      bySeries.set(attributes, [...(bySeries.get(attributes) ?? []), health]);
+    }
+    for (const attributes of this.#outboxes) {
+      const healths = bySeries.get(attributes) ?? [];
+      const observe: Observe = (gauge, value) => {
+        const instrument = this.#gauges.get(gauge);
+        if (instrument !== undefined) result.observe(instrument, value, attributes);
+      };
+      observe('outboxLeading', healths.filter(({ role }) => role === 'leading').length);
+      observe('outboxWaiting', sum(healths.map(({ waiting }) => waiting)));
+      observe('outboxRefused', sum(healths.map(({ refused }) => refused)));
+      observe('outboxOldest', oldestSeconds(healths.map(({ oldestMs }) => oldestMs)));
     }
   }
 

@@ -37,7 +37,7 @@ export const COUNTERS = {
   ),
 } as const;
 
-/** What a subscription has now, from `runtime.health()`. Counts add up over processes, ages and states do not. */
+/** What a subscription or an outbox has now, from `runtime.health()` and `outboxHealth()`. Counts add up over processes, ages and states do not. */
 export const GAUGES = {
   running: described('pulsework.deliveries.running', '{delivery}', 'Runs of the handler going on.'),
   held: described(
@@ -62,6 +62,22 @@ export const GAUGES = {
     's',
     'Since the first failure of the message that has been failing longest; 0 without one.',
   ),
+  outboxLeading: described('pulsework.outbox.leading', '{relay}', '1 where this process relays the outbox.'),
+  outboxWaiting: described(
+    'pulsework.outbox.waiting',
+    '{message}',
+    'Messages of the outbox that are neither published nor refused, up to 100,000; of the process that relays it.',
+  ),
+  outboxRefused: described(
+    'pulsework.outbox.refused',
+    '{message}',
+    'Messages of the outbox that wait for a person; of the process that relays it.',
+  ),
+  outboxOldest: described(
+    'pulsework.outbox.oldest_age',
+    's',
+    'Since the oldest message that waits in the outbox was added; 0 without one, and where another process relays it.',
+  ),
 } as const;
 
 export const HISTOGRAMS = {
@@ -74,7 +90,7 @@ export type CounterName = keyof typeof COUNTERS;
 export type GaugeName = keyof typeof GAUGES;
 
 /** The gauges that do not add up. */
-const STATES: ReadonlySet<GaugeName> = new Set(['paused', 'degraded', 'oldestRun', 'oldestFailure']);
+const STATES: ReadonlySet<GaugeName> = new Set(['paused', 'degraded', 'oldestRun', 'oldestFailure', 'outboxOldest']);
 
 /** A drain is seconds to minutes, not milliseconds. */
 const DRAIN_BOUNDARIES: readonly number[] = [0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600];

@@ -58,6 +58,11 @@ export class MessageCarrier {
     return this.originOf(properties) ?? this.#spanOf(properties);
   }
 
+  /** Those of `properties` that are context. */
+  contextOf(properties: MessageProperties): MessageProperties {
+    return Object.fromEntries(Object.entries(properties).filter(([name]) => this.#fields.has(name.toLowerCase())));
+  }
+
   /** A copy of `properties` with this context and no other. */
   inject(context: Context, properties: MessageProperties): MessageProperties {
     const [copy] = this.#withoutContext(properties);

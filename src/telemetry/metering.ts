@@ -33,7 +33,9 @@ export class Metering {
     this.#gaugeHandlers = new BoundedWords(options.maxHandlers, names.OTHER);
     const attributesOf = (handler: string, subscription: string): Attributes =>
       this.#gaugeAttributes(handler, subscription);
-    this.#source = { runtime, attributesOf };
+    const outboxAttributesOf = (store: string): Attributes =>
+      book.intern({ ...this.#common, [names.OUTBOX_STORE]: store });
+    this.#source = { runtime, attributesOf, outboxAttributesOf };
     book.health.open(this.#source);
   }
 

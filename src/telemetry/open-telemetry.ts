@@ -4,6 +4,7 @@ import { metrics, propagation, trace } from '@opentelemetry/api';
 import { toError } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
 import { formatMessageId } from '../core/message-id.js';
+import type { MessageProperties } from '../core/properties.js';
 import { VERSION } from '../core/version.js';
 import type { RuntimeView } from '../ports/runtime-view.js';
 import type {
@@ -18,6 +19,8 @@ import type {
   Telemetry,
   TransactionCall,
 } from '../ports/telemetry.js';
+import type { WorkflowCount, WorkflowProgress } from '../ports/workflow-progress.js';
+import type { ActivationObserver, ActivationStart } from '../ports/workflow-telemetry.js';
 import type { CallSpan } from './call-span.js';
 import { MessageCarrier } from './message-carrier.js';
 import { Metering } from './metering.js';
@@ -29,6 +32,7 @@ import { resolveOpenTelemetryOptions } from './open-telemetry-options.js';
 import { carriesContext, makesMetrics, makesSpans } from './recording.js';
 import { DESTINATION_PARTITION_ID, MESSAGE_ID } from './semconv.js';
 import { Tracing } from './tracing.js';
+import { WorkflowMetering } from './workflow-metering.js';
 
 /**
  * Traces and metrics of one runtime: `Runtime.start({ telemetry: openTelemetry(), ... })`. An SDK must be registered
@@ -45,6 +49,7 @@ class OpenTelemetry implements Telemetry {
   #open = 0;
   #tracing: Tracing | undefined;
   #metering: Metering | undefined;
+  #workflows: WorkflowMetering | undefined;
   #now: () => number = () => 0;
   #drainStartedMs: number | undefined;
   #failed: (hook: string, error: unknown) => void = () => undefined;
@@ -117,6 +122,24 @@ class OpenTelemetry implements Telemetry {
     this.#metering?.settled(report);
   }
 
+  contextOf(properties: MessageProperties): MessageProperties {
+    return this.#tracing?.workflows.contextOf(properties) ?? {};
+  }
+
+  startActivation(start: ActivationStart): ActivationObserver | undefined {
+    const ended = this.#workflows?.activationStarted(start.workflow);
+    const span = this.#made('startActivation', () => this.#tracing?.workflows.startActivation(start));
+    return ended === undefined ? span : withEnd(span, ended);
+  }
+
+  onWorkflow(progress: WorkflowProgress): void {
+    this.#workflows?.happened(progress);
+  }
+
+  onWorkflowCounts(counts: readonly WorkflowCount[]): void {
+    this.#workflows?.counted(counts);
+  }
+
   onDrain(): void {
     this.#drainStartedMs ??= this.#now();
   }
@@ -127,6 +150,7 @@ class OpenTelemetry implements Telemetry {
     const [tracing, metering, started] = [this.#tracing, this.#metering, this.#drainStartedMs];
     this.#tracing = undefined;
     this.#metering = undefined;
+    this.#workflows = undefined;
     metering?.close(started === undefined ? undefined : this.#now() - started);
     tracing?.close();
   }
@@ -166,6 +190,7 @@ class OpenTelemetry implements Telemetry {
   #newMetering(runtime: RuntimeView): Metering | undefined {
     const provider = this.#options.meterProvider ?? metrics.getMeterProvider();
     if (!makesMetrics(provider.getMeter('pulsework', VERSION))) return undefined;
+    this.#workflows = new WorkflowMetering(provider.getMeter('pulsework', VERSION), this.#options);
     return new Metering(MetricBook.of(provider), runtime, this.#options);
   }
 
@@ -204,6 +229,18 @@ class OpenTelemetry implements Telemetry {
       },
     };
   }
+}
+
+/** The number first: a span processor may throw. */
+function withEnd(span: ActivationObserver | undefined, ended: () => void): ActivationObserver {
+  return {
+    propertiesOf: (properties) => span?.propertiesOf(properties) ?? properties,
+    startStep: (start) => span?.startStep(start),
+    ended: (end) => {
+      ended();
+      span?.ended(end);
+    },
+  };
 }
 
 function storedAttributes(id: MessageId): Attributes {

@@ -35,6 +35,7 @@ export const PUBLISH_KIND = 'pulsework.publish.kind';
 export const DROPPED = 'pulsework.dropped';
 export const UNFINISHED = 'pulsework.unfinished';
 export const PAUSE_REASON = 'pulsework.pause.reason';
+export const OUTBOX_STORE = 'pulsework.outbox.store';
 
 /** Where a bound on distinct values is reached, all further ones share this one. */
 export const OTHER = '_other';

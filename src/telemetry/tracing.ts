@@ -3,7 +3,7 @@ import type { Attributes, Context, Link, SpanContext, Tracer } from '@openteleme
 import { ROOT_CONTEXT, SpanKind, context as contextApi, isSpanContextValid, trace } from '@opentelemetry/api';
 import { formatMessageId } from '../core/message-id.js';
 import type { MessageProperties } from '../core/properties.js';
-import type { BatchStart, PublishKind, PublishStart, RunStart, TransactionCall } from '../ports/telemetry.js';
+import type { BatchStart, PublishStart, RunStart, TransactionCall } from '../ports/telemetry.js';
 import { CallSpan } from './call-span.js';
 import type { MessageCarrier } from './message-carrier.js';
 import { validSpanOf } from './message-carrier.js';
@@ -12,6 +12,7 @@ import { OpenSpans } from './open-spans.js';
 import { ProcessSpan } from './process-span.js';
 import * as names from './semconv.js';
 import { SpanAttributes } from './span-attributes.js';
+import { WorkflowTracing } from './workflow-tracing.js';
 
 const CORRELATION_ID = 'pulsework-correlation-id';
 
@@ -31,12 +32,15 @@ export class Tracing {
   readonly #carrier: MessageCarrier;
   readonly #attributes: SpanAttributes;
   readonly #openSpans = new OpenSpans();
+  readonly workflows: WorkflowTracing;
 
   constructor(tracer: Tracer, carrier: MessageCarrier, options: ResolvedOptions) {
     this.#tracer = tracer;
     this.#options = options;
     this.#carrier = carrier;
     this.#attributes = new SpanAttributes(options);
+    const openSpans = this.#openSpans;
+    this.workflows = new WorkflowTracing({ tracer, carrier, openSpans, redact: options.redact });
   }
 
   /**
@@ -71,9 +75,11 @@ export class Tracing {
   }
 
   /** @param run of which the message follows. Undefined where tracing is suppressed: the message goes as it is. */
-  startPublish({ kind, topic, message }: PublishStart, run: ProcessSpan | undefined): PublishSpan | undefined {
-    const parent = run?.context ?? this.#parentOutsideRuns(kind, message.properties);
-    const links = linksTo(this.#carrier.carriedBy(message.properties));
+  startPublish(start: PublishStart, run: ProcessSpan | undefined): PublishSpan | undefined {
+    const { kind, topic, message, isRelayed = false } = start;
+    const parent = run?.context ?? this.#parentOutsideRuns(start);
+    // Of what is relayed it is the parent.
+    const links = isRelayed ? [] : linksTo(this.#carrier.carriedBy(message.properties));
     const attributes = this.#attributes.publish(topic, kind);
     const span = this.#tracer.startSpan(`send ${topic}`, { kind: SpanKind.PRODUCER, attributes, links }, parent);
     if (!isSpanContextValid(span.spanContext())) return undefined;
@@ -104,8 +110,12 @@ export class Tracing {
     this.#openSpans.endAll();
   }
 
-  /** A letter without a run (a process died, a drain began) belongs to its message; what users publish, to what is active. */
-  #parentOutsideRuns(kind: PublishKind, properties: MessageProperties): Context {
+  /**
+   * A letter without a run (a process died, a drain began) belongs to its message; what is relayed, to where it was recorded;
+   * what users publish, to what is active.
+   */
+  #parentOutsideRuns({ kind, message: { properties }, isRelayed = false }: PublishStart): Context {
+    if (isRelayed) return this.#carrier.extract(properties);
     return kind === 'message' ? contextApi.active() : this.#parentOf(this.#carrier.extract(properties));
   }
 

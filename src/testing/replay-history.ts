@@ -3,7 +3,9 @@ import { PulseworkError, describeValue } from '../core/errors.js';
 import { OptionChecker } from '../core/options.js';
 import type { JournalEntry } from '../core/workflow-journal.js';
 import type { HandlerResolver } from '../runtime/handler-classes.js';
+import { systemGlobalGuard } from '../system/global-guard.js';
 import { systemClock } from '../system/system-clock.js';
+import { methodWatch } from '../workflow/determinism.js';
 import { Execution } from '../workflow/execution.js';
 import { WorkflowError } from '../workflow/workflow-errors.js';
 import type { WorkflowHistory } from '../workflow/workflow-handle.js';
@@ -35,8 +37,10 @@ export async function replayHistory(
   try {
     const [workflow] = bound.workflows;
     if (workflow === undefined) return;
-    const execution = new Execution(workflow, record, turn);
-    await execution.replay(journal);
+    const watch = methodWatch('block', systemGlobalGuard, { warn: () => undefined })?.(record.name);
+    const execution = new Execution({ ...workflow, watch }, record, turn);
+    const release = systemGlobalGuard.install();
+    await execution.replay(journal).finally(release);
     if (execution.problem !== undefined) throw execution.problem;
     compareEnds(execution, journal);
   } finally {

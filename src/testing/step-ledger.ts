@@ -36,11 +36,10 @@ export class StepLedger {
   }
 
   async #write(store: WorkflowStore, key: WorkflowKey, write: WorkflowWrite): Promise<WriteAnswer> {
-    const run = (await store.get(key))?.run;
+    const ends = write.entries.filter((entry) => entry.kind === 'completed' || entry.kind === 'failed');
+    const run = ends.length > 0 ? (await store.get(key))?.run : undefined;
     const answer = await store.write(key, write);
-    for (const entry of write.entries)
-      if (entry.kind === 'completed' || entry.kind === 'failed')
-        this.#ended.add(`${key.name}/${key.id}/${run}/${entry.at}`);
+    for (const { at } of ends) this.#ended.add(`${key.name}/${key.id}/${run}/${at}`);
     return answer;
   }
 }

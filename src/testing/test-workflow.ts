@@ -5,22 +5,26 @@ import { PulseworkError } from '../core/errors.js';
 import { days, hours, minutes, seconds } from '../core/options.js';
 import { hasEnded } from '../core/workflow-journal.js';
 import type { Logger } from '../ports/logger.js';
+import type { Telemetry } from '../ports/telemetry.js';
 import type { WorkflowRecord, WorkflowStore } from '../ports/workflow-store.js';
 import type { HandlerResolver } from '../runtime/handler-classes.js';
 import type { RuntimeOptions } from '../runtime/runtime-options.js';
 import { Runtime } from '../runtime/runtime.js';
 import { memoryWorkflowStore } from '../stores/memory/memory-workflow-store.js';
 import { consoleLogger } from '../system/console-logger.js';
+import { systemGlobalGuard } from '../system/global-guard.js';
 import { embedded } from '../transports/embedded/embedded-transport.js';
 import type { WorkflowInput, WorkflowReference, WorkflowResult } from '../workflow/definition.js';
 import { referencedName } from '../workflow/definition.js';
 import { EVENT_SUBSCRIPTION, eventTopicName } from '../workflow/event-message.js';
+import type { DeterminismGuard } from '../workflow/determinism.js';
 import { SeededValues } from '../workflow/seeded-values.js';
 import type { StepContext } from '../workflow/flow.js';
 import type { WorkflowHandle, WorkflowHistory } from '../workflow/workflow-handle.js';
 import type { GivenDefinition } from '../workflow/workflow-plans.js';
 import type { StartOptions } from '../workflow/workflows.js';
 import { Workflows } from '../workflow/workflows.js';
+import { GLOBAL_GUARD } from '../workflow/workflows-options.js';
 import { FakeClock } from './fake-clock.js';
 import { MortalClock } from './mortal-clock.js';
 import { readTopic } from './read-topic.js';
@@ -38,6 +42,10 @@ export interface TestWorkflowOptions {
   readonly steps?: WorkflowStepStubs | undefined;
   /** Beside the workflows. @default none */
   readonly handlers?: RuntimeOptions['handlers'] | undefined;
+  /** As for `Runtime.start`. @default none */
+  readonly telemetry?: Telemetry | undefined;
+  /** As for `Workflows.start`. @default 'block' */
+  readonly determinismGuard?: DeterminismGuard | undefined;
   /** @default nothing is logged */
   readonly logger?: Logger | undefined;
 }
@@ -237,11 +245,18 @@ export class WorkflowTest implements AsyncDisposable {
       },
     });
     const { resolve, steps, handlers = [], logger = consoleLogger({ level: 'silent' }) } = options;
-    const runtime = await this.#while(Runtime.start({ transport, handlers, logger, random: this.#random }));
-    const given = { runtime, store: this.#reachable(), definitions, resolve, scanIntervalMs: SCAN_MS };
+    const { telemetry } = options;
+    const runtime = await this.#while(Runtime.start({ transport, handlers, logger, telemetry, random: this.#random }));
+    // A process that is killed closes nothing, and this one goes on.
+    let releaseGlobals = (): void => undefined;
+    const guard = { ...systemGlobalGuard, install: () => (releaseGlobals = systemGlobalGuard.install()) };
+    const { determinismGuard = 'block' } = options;
+    const shared = { runtime, store: this.#reachable(), definitions, resolve, determinismGuard, [GLOBAL_GUARD]: guard };
+    const given = { ...shared, scanIntervalMs: SCAN_MS };
     const workflows = await this.#while(Workflows.start(stubbedOptions(given, steps, this.#ledger)));
     const end = (): void => {
       clock.end();
+      releaseGlobals();
       void inner.close();
     };
     this.#process = { runtime, workflows, end };

@@ -5,6 +5,7 @@ import { minutes, seconds } from '../core/options.js';
 import type { WorkflowRecord, WorkflowStore } from '../ports/workflow-store.js';
 import { WORKFLOW_STORE_METHODS } from '../ports/workflow-store.js';
 import type { HandlerResolver } from '../runtime/handler-classes.js';
+import type { RuntimeOptions } from '../runtime/runtime-options.js';
 import { Runtime } from '../runtime/runtime.js';
 import { memoryWorkflowStore } from '../stores/memory/memory-workflow-store.js';
 import { consoleLogger } from '../system/console-logger.js';
@@ -37,6 +38,8 @@ export interface CrashScenario {
   /** For each process. @default `new WorkflowClass()` */
   readonly resolve?: (() => HandlerResolver) | undefined;
   readonly steps?: WorkflowStepStubs | undefined;
+  /** Beside the workflows, such as those that do the work of steps; for each process. @default none */
+  readonly handlers?: RuntimeOptions['handlers'] | undefined;
   readonly events: readonly CrashEvent[];
   /** How long everything takes at most after the last event, crash and take-over included. @default 10 minutes */
   readonly lastsMs?: number | undefined;
@@ -98,7 +101,7 @@ async function runWith(
   const names = scenario.definitions.map((definition) => referencedName(definition) ?? '');
   const world: CrashWorld = new CrashWorld(cut ?? { at: 0, fault: 'throws' }, async (transport, wrap) => {
     const logger = consoleLogger({ level: 'silent' });
-    const runtime = await Runtime.start({ transport, handlers: [], logger, random });
+    const runtime = await Runtime.start({ transport, handlers: scenario.handlers ?? [], logger, random });
     const store = wrap<WorkflowStore>(kept, WORKFLOW_STORE_METHODS);
     const { definitions, resolve } = scenario;
     const given = { runtime, store, definitions, resolve: resolve?.(), scanIntervalMs: SCAN_MS };

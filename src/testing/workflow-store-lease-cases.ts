@@ -30,6 +30,23 @@ export const LEASE_CASES: readonly WorkflowStoreCase[] = [
     },
   },
   {
+    title:
+      'whoever knows the newest version may get no journal, whoever knows another one, or another run, gets it whole',
+    run: async (store) => {
+      const held = await begun(store);
+      const entries = [entry(0), entry(1)];
+      const { writeVersion } = await store.write(KEY, writeOf(held, { entries, release: { seen: 0 } }));
+      const { seed } = NEW;
+      const known = await store.acquire(KEY, { ...LEASE, known: { seed, writeVersion } });
+      equal([known?.writeVersion, known?.record.status], [writeVersion, 'running']);
+      expectThat([0, 2].includes(known?.journal.length ?? -1), 'the journal is left out, or whole');
+      const older = { seed, writeVersion: writeVersion - 1 };
+      equal((await store.acquire(KEY, { ...LEASE, nowMs: 5_000, known: older }))?.journal, entries);
+      const other = { seed: 'another', writeVersion };
+      equal((await store.acquire(KEY, { ...LEASE, nowMs: 9_000, known: other }))?.journal, entries);
+    },
+  },
+  {
     title: 'an owner whose lease is over may still write and renew while nobody else has taken it',
     run: async (store) => {
       const held = await begun(store);

@@ -56,6 +56,41 @@ export const READING_CASES: readonly WorkflowStoreCase[] = [
     },
   },
   {
+    title: 'those that have not ended are counted by name and status',
+    run: async (store) => {
+      const other = { name: 'other', id: 'x' };
+      for (const id of ['a', 'b', 'c']) await store.start({ name: 'fulfil', id }, NEW, 0);
+      await store.start({ name: 'unasked', id: 'y' }, NEW, 0);
+      const held = await begun(store, other);
+      await store.write(other, writeOf(held, { change: { status: 'stuck', waits: [] } }));
+      const ended = await store.acquire({ name: 'fulfil', id: 'c' }, LEASE);
+      await store.write({ name: 'fulfil', id: 'c' }, writeOf(ended ?? held, { change: { status: 'completed' } }));
+      const counts = await store.count(['fulfil', 'other', 'unknown']);
+      equal(
+        [...counts].sort((a, b) => (a.name < b.name ? -1 : 1)),
+        [
+          { name: 'fulfil', status: 'running', count: 2 },
+          { name: 'other', status: 'stuck', count: 1 },
+        ],
+      );
+    },
+  },
+  {
+    title: 'what telemetry goes on from is kept with the workflow and its events, over all of its runs',
+    run: async (store) => {
+      const context = { traceparent: '00-1-2-01' };
+      await store.start(KEY, { ...NEW, context }, 0);
+      await store.append(KEY, { ...signal('e1'), context }, KEEP);
+      const held = await store.acquire(KEY, LEASE);
+      equal(held?.record.context, context);
+      equal(held?.inbox[0]?.context, context);
+      if (held === undefined) return;
+      const change = { status: 'continued', input: 'next', seed: 's2', version: 2 } as const;
+      await store.write(KEY, writeOf(held, { change }));
+      equal((await store.get(KEY))?.context, context);
+    },
+  },
+  {
     title: 'an ended workflow keeps its journal until it is forgotten, and then may begin anew',
     run: async (store) => {
       const held = await begun(store);

@@ -3,7 +3,15 @@
 import { toError } from '../core/errors.js';
 import { minutes } from '../core/options.js';
 import type { JournalEntry, WorkflowWait } from '../core/workflow-journal.js';
-import type { AcquiredWorkflow, InboxEvent, WorkflowChange, WorkflowKey } from '../ports/workflow-store.js';
+import type {
+  AcquiredWorkflow,
+  InboxEvent,
+  WorkflowChange,
+  WorkflowKey,
+  WriteAnswer,
+} from '../ports/workflow-store.js';
+import { isStill } from '../ports/workflow-state.js';
+import { ActivationNews } from './activation-news.js';
 import type { ActivationParts } from './activation-parts.js';
 import { Batch } from './batch.js';
 import { commandText } from './command.js';
@@ -13,9 +21,12 @@ import { Execution } from './execution.js';
 import { Inbox } from './inbox.js';
 import { Lease } from './lease.js';
 import { dueEntry, newEntries, waitOf, wakeMsOf } from './new-commands.js';
-import type { AttemptEnd } from './step-end.js';
+import type { AttemptEnd, StepFacts } from './step-end.js';
 import { entryOf } from './step-end.js';
 import { StepRun } from './step-run.js';
+import type { RemoteWork } from './remote-steps.js';
+import { remoteAttempt } from './remote-steps.js';
+import { idempotencyKeyOf } from './workflow-ids.js';
 import { WorkflowError, keyOf, workflowCancelled } from './workflow-errors.js';
 import { journalError } from '../core/workflow-journal.js';
 
@@ -25,11 +36,14 @@ const PUT_OFF_MS = minutes(1);
 const BLOCKED_MS = minutes(10);
 /** So that a method that never waits still gets its work written down. */
 const MAX_BATCH = 100;
+/** They are for people, and written down each time. */
+const MAX_WAITS = 100;
 
 export class Activation {
   readonly key: WorkflowKey;
   readonly #parts: ActivationParts;
   readonly #lease: Lease;
+  readonly #news: ActivationNews;
   readonly #batch = new Batch();
   readonly #running = new Map<Command, StepRun>();
   readonly #ended: { readonly run: StepRun; readonly end: AttemptEnd }[] = [];
@@ -44,6 +58,7 @@ export class Activation {
     this.key = key;
     this.#parts = parts;
     this.#lease = new Lease(key, parts, () => this.wake());
+    this.#news = new ActivationNews(parts);
   }
 
   /**
@@ -51,18 +66,22 @@ export class Activation {
    * @throws what the store threw, WORKFLOW_LEASE_LOST included: then another activation finds what is left.
    */
   async run(): Promise<number | undefined> {
-    const acquired = await this.#lease.acquire();
+    const kept = this.#parts.kept.take(this.key);
+    const acquired = await this.#lease.acquire(kept?.known);
     if (acquired === undefined) return undefined;
     this.#wasTaken = true;
+    this.#news.begin(acquired);
     try {
-      return await this.#work(acquired);
+      const { writeVersion, record } = acquired;
+      return await this.#work(
+        acquired,
+        isStill(kept?.known, { ...record, writeVersion }) ? kept?.execution : undefined,
+      );
     } finally {
       this.#lease.end();
-      const reason = new WorkflowError(
-        'WORKFLOW_LEASE_LOST',
-        `workflow ${keyOf(this.key)}: this process works on it no longer`,
-      );
-      this.#abortSteps(reason);
+      const message = `workflow ${keyOf(this.key)}: this process works on it no longer`;
+      if (this.#running.size > 0) this.#abortSteps(new WorkflowError('WORKFLOW_LEASE_LOST', message));
+      this.#news.over();
     }
   }
 
@@ -98,15 +117,18 @@ export class Activation {
     this.#lease.lose();
   }
 
-  async #work(acquired: AcquiredWorkflow): Promise<number | undefined> {
+  /** @param kept where nobody has written since: it need not be replayed */
+  async #work(acquired: AcquiredWorkflow, kept: Execution | undefined): Promise<number | undefined> {
     const { record, journal } = acquired;
     this.#inbox = new Inbox(acquired.inbox);
     const workflow = this.#parts.workflowFor(record);
     if (this.#inbox.has('terminate')) return this.#terminate();
     if (workflow === undefined) return this.#putOff(record.version);
-    this.#execution = new Execution(workflow, record, () => this.#parts.turn());
-    await this.#execution.replay(journal);
-    await this.#afterTurn();
+    this.#execution = kept ?? new Execution(workflow, record, () => this.#parts.turn());
+    if (kept === undefined) {
+      await this.#execution.replay(journal);
+      await this.#afterTurn();
+    }
     return this.#goOn();
   }
 
@@ -124,7 +146,8 @@ export class Activation {
       }
       await this.#startSteps(() => true);
       if (this.#running.size > 0) await this.#nap();
-      else {
+      // A step whose work could not be sent has ended without running.
+      else if (!this.#execution.isOver) {
         const released = await this.#release();
         if (released !== undefined) return released.wakeMs;
       }
@@ -140,7 +163,7 @@ export class Activation {
       if (ended !== undefined) await this.#attemptEnded(ended.run, ended.end);
       else if (this.#execution.problem !== undefined || this.#execution.ending !== undefined) return;
       else if (!(await this.#takeEvent())) {
-        const due = dueEntry(this.#execution, this.#parts.clock.now());
+        const due = dueEntry(this.#execution, this.#facts);
         if (due === undefined) return;
         await this.#record(due);
       }
@@ -150,15 +173,18 @@ export class Activation {
   async #attemptEnded(run: StepRun, end: AttemptEnd): Promise<void> {
     const { command } = run;
     this.#running.delete(command);
-    const entry = entryOf(command, end, { nowMs: this.#parts.clock.now(), random: this.#parts.random });
-    if (entry === undefined) return;
-    this.#log(command, entry);
-    await this.#record(entry);
+    const entry = entryOf(command, end, this.#facts);
+    this.#news.stepEnded(command, entry);
+    if (entry !== undefined) await this.#record(entry);
+  }
+
+  get #facts(): StepFacts {
+    return { nowMs: this.#parts.clock.now(), random: this.#parts.random };
   }
 
   /** @returns false when there is none that can be taken now */
   async #takeEvent(): Promise<boolean> {
-    const taken = await this.#inbox.next(this.#execution, this.#parts.clock.now());
+    const taken = await this.#inbox.next(this.#execution, this.#facts);
     if (taken === undefined) return false;
     this.#batch.consumed.push(taken.event.seq);
     if (taken.dropped !== undefined) this.#warnOfDropped(taken.event, taken.dropped);
@@ -169,7 +195,7 @@ export class Activation {
   }
 
   async #record(entry: JournalEntry): Promise<void> {
-    this.#batch.entries.push(entry);
+    this.#add(entry);
     // A code that stands still has no part in what its steps still bring.
     if (this.#execution.problem !== undefined) return;
     await this.#execution.apply(entry);
@@ -177,13 +203,20 @@ export class Activation {
     if (this.#batch.entries.length >= MAX_BATCH) await this.#write({ status: 'running', waits: this.#waits() });
   }
 
+  #add(entry: JournalEntry): void {
+    const command = 'at' in entry ? this.#execution.commands[entry.at] : undefined;
+    this.#news.note(entry, command);
+    if (command?.step !== undefined) this.#log(command, entry);
+    this.#batch.entries.push(entry);
+  }
+
   /** Writes down what the method has asked for, and does what takes no time. */
   async #afterTurn(): Promise<void> {
     if (this.#execution.problem !== undefined) return;
     const asked = await newEntries(this.#execution, this.#parts);
-    this.#batch.outgoing.push(...asked.outgoing);
+    this.#batch.outgoing.push(...this.#news.carried(asked.outgoing));
     for (const entry of asked.commands) {
-      this.#batch.entries.push(entry);
+      this.#add(entry);
       await this.#execution.apply(entry);
     }
     for (const entry of asked.settled) await this.#record(entry);
@@ -196,16 +229,27 @@ export class Activation {
       (command) =>
         command.step !== undefined &&
         !command.stuck &&
+        !command.isSent &&
         command.nextMs <= nowMs &&
         !this.#running.has(command) &&
         which(command),
     );
     if (starting.length === 0) return;
-    for (const { at, attempts } of starting)
-      await this.#record({ kind: 'attempt', at, attempt: attempts + 1, atMs: nowMs });
+    for (const command of starting) {
+      const { at, attempts, step } = command;
+      if (step?.remote === undefined || this.#parts.workFor(this.#execution.record, command) !== undefined)
+        await this.#record({ kind: 'attempt', at, attempt: attempts + 1, atMs: nowMs });
+      else await this.#sendAttempt(command, step.remote);
+    }
     // Written down before it runs: otherwise nobody would know that it may have.
     await this.#write({ status: 'running', waits: this.#waits() });
-    for (const command of starting) this.#start(command);
+    for (const command of starting) if (command.inDoubt && !command.isSent) this.#start(command);
+  }
+
+  async #sendAttempt(command: Command, remote: RemoteWork): Promise<void> {
+    const { entry, outgoing } = await remoteAttempt(this.#execution, command, remote, this.#parts);
+    this.#batch.outgoing.push(...this.#news.carried(outgoing));
+    await this.#record(entry);
   }
 
   #start(command: Command): void {
@@ -216,8 +260,8 @@ export class Activation {
     });
     this.#running.set(command, run);
     const own = command.step?.run ?? (() => undefined);
-    const key = `${record.name}/${record.id}/${record.run}/${command.at}`;
-    run.start(this.#parts.workFor(record, command) ?? own, key);
+    const key = idempotencyKeyOf(this.#execution, command.at);
+    run.start(this.#news.observed(command, this.#parts.workFor(record, command) ?? own), key);
   }
 
   async #release(): Promise<{ readonly wakeMs: number | undefined } | undefined> {
@@ -229,7 +273,9 @@ export class Activation {
     const error = this.#execution.open.find(({ stuck }) => stuck)?.stuckBy;
     const change: WorkflowChange = { status: isStuck ? 'stuck' : 'running', waits: this.#waits(), error };
     const answer = await this.#write(change, { seen: this.#inbox.seen, wakeMs });
-    return answer.released ? { wakeMs } : undefined;
+    if (!answer.released) return undefined;
+    if (!this.#draining) this.#parts.kept.keep(this.key, this.#execution, answer.writeVersion);
+    return { wakeMs };
   }
 
   #block(problem: Error): Promise<number | undefined> {
@@ -279,8 +325,8 @@ export class Activation {
     entries: readonly JournalEntry[],
     outgoing: Batch['outgoing'],
   ): Promise<number | undefined> {
-    this.#batch.entries.push(...entries);
-    this.#batch.outgoing.push(...outgoing);
+    for (const entry of entries) this.#add(entry);
+    this.#batch.outgoing.push(...this.#news.carried(outgoing));
     const isContinued = change.status === 'continued';
     const wakeMs = isContinued ? this.#parts.clock.now() : undefined;
     // What has come in meanwhile is for the next run, which begins at once.
@@ -292,11 +338,13 @@ export class Activation {
   async #write(
     change: WorkflowChange,
     release?: { readonly seen: number; readonly wakeMs?: number | undefined },
-  ): Promise<{ readonly released: boolean }> {
+  ): Promise<WriteAnswer> {
     const sends = this.#batch.outgoing.length > 0;
     const released = release === undefined ? {} : { release };
     try {
-      return await this.#lease.write({ ...this.#batch.take(), change, ...released });
+      const answer = await this.#lease.write({ ...this.#batch.take(), change, ...released });
+      this.#news.written(change, answer.released, release?.wakeMs);
+      return answer;
     } finally {
       // Also where nobody knows whether it was written: it may have been.
       if (sends) this.#parts.onOutgoing();
@@ -318,7 +366,7 @@ export class Activation {
   }
 
   #waits(): readonly WorkflowWait[] {
-    return this.#execution.open.map(waitOf);
+    return this.#execution.open.slice(0, MAX_WAITS).map(waitOf);
   }
 
   #abortSteps(reason: Error): void {

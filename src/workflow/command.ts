@@ -6,16 +6,22 @@ import type { RedeliveryPolicy } from '../core/redelivery-policy.js';
 import type { Topic } from '../core/topic.js';
 import type { CommandKind, JournalError } from '../core/workflow-journal.js';
 import type { Compensation, StepContext } from './flow.js';
+import type { RemoteWork } from './remote-steps.js';
 
 export interface PlannedPolicy {
   readonly policy: RedeliveryPolicy;
   readonly timeoutMs: number | undefined;
 }
 
+/** `run` is done here, `remote` by a handler: one of them. */
 export interface StepWork extends PlannedPolicy {
-  readonly run: (context: StepContext) => unknown;
-  readonly compensate: (PlannedPolicy & Pick<Compensation<never>, 'run'>) | undefined;
+  readonly run?: ((context: StepContext) => unknown) | undefined;
+  readonly remote?: RemoteWork | undefined;
+  readonly compensate: PlannedCompensation | undefined;
 }
+
+export type PlannedCompensation = PlannedPolicy &
+  (Pick<Compensation<never>, 'run'> | { readonly remote: (done: never) => RemoteWork });
 
 export interface ChildWork {
   readonly name: string;
@@ -52,7 +58,11 @@ export class Command {
   state: 'open' | 'settled' | 'withdrawn' = 'open';
   /** It has its entry in the journal. */
   recorded = false;
-  /** When a wait is over. */
+  /** When the method asked for it. */
+  askedMs = 0;
+  /** When its last attempt began. */
+  startedMs: number | undefined;
+  /** When a wait is over, also that for an answer. */
   dueMs: number | undefined;
   /** Attempts that began. */
   attempts = 0;
@@ -62,6 +72,8 @@ export class Command {
   unspent = 0;
   /** An attempt began, and how it ended is not written down. */
   inDoubt = false;
+  /** The last attempt was sent to a handler. */
+  sent = false;
   /** When it may be tried again. */
   nextMs = -Infinity;
   /** It gave up and waits for a person. */
@@ -89,6 +101,16 @@ export class Command {
   /** Undefined for what is no step. */
   get step(): StepWork | undefined {
     return this.work.command === 'step' || this.work.command === 'compensate' ? this.work.step : undefined;
+  }
+
+  /** Of a value that comes from outside. */
+  get resultSchema(): StandardSchemaV1 | undefined {
+    return this.work.command === 'signal' ? this.work.schema : this.step?.remote?.result;
+  }
+
+  /** A handler has its work, or will have: there is nothing to do but wait for the answer, until `dueMs`. */
+  get isSent(): boolean {
+    return this.inDoubt && this.sent && this.step?.remote !== undefined;
   }
 
   /** A wait that can be given up without a trace. */

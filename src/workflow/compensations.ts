@@ -1,6 +1,6 @@
 // What would have to be undone, in the order in which it was done.
 import type { StepContext } from './flow.js';
-import type { Command, StepWork } from './command.js';
+import type { Command, PlannedCompensation, StepWork } from './command.js';
 
 export class Compensations {
   readonly #done: { readonly command: Command; readonly value: unknown }[] = [];
@@ -13,10 +13,14 @@ export class Compensations {
   reversed(): readonly { readonly command: Command; readonly undo: StepWork }[] {
     return this.#done.toReversed().flatMap(({ command, value }) => {
       const compensate = command.step?.compensate;
-      if (compensate === undefined) return [];
-      const run = (context: StepContext): unknown => compensate.run(value as never, context);
-      const { policy, timeoutMs } = compensate;
-      return [{ command, undo: { run, policy, timeoutMs, compensate: undefined } }];
+      return compensate === undefined ? [] : [{ command, undo: undoOf(compensate, value) }];
     });
   }
+}
+
+function undoOf(compensate: PlannedCompensation, value: unknown): StepWork {
+  const { policy, timeoutMs } = compensate;
+  const undo = { policy, timeoutMs, compensate: undefined };
+  if ('remote' in compensate) return { ...undo, remote: compensate.remote(value as never) };
+  return { ...undo, run: (context: StepContext) => compensate.run(value as never, context) };
 }

@@ -6,6 +6,7 @@ import { defineHandler } from '../core/handler-definition.js';
 import { hours } from '../core/options.js';
 import type { Outcome } from '../core/outcome.js';
 import { dependencyDown, poison, success } from '../core/outcome.js';
+import type { MessageProperties } from '../core/properties.js';
 import type { WorkflowEvent, WorkflowKey } from '../ports/workflow-store.js';
 import type { ActivationParts } from './activation-parts.js';
 import type { EventMessage } from './event-message.js';
@@ -17,7 +18,10 @@ import { keyOf } from './workflow-errors.js';
 /** A signal may overtake the start that it is meant for by so much. */
 export const EARLY_SIGNAL_MS = hours(24);
 
-export interface EventHandlerParts extends Pick<ActivationParts, 'store' | 'clock' | 'logger' | 'newSeed'> {
+export interface EventHandlerParts extends Pick<
+  ActivationParts,
+  'store' | 'clock' | 'logger' | 'newSeed' | 'feed' | 'telemetry'
+> {
   readonly storeName: string;
   /** Of that name, the newest first. */
   readonly versions: readonly PlannedWorkflow[];
@@ -36,14 +40,19 @@ export function eventHandler(name: string, parts: EventHandlerParts): HandlerDef
   });
 }
 
-async function handled(name: string, { payload }: Delivery<EventMessage>, parts: EventHandlerParts): Promise<Outcome> {
+async function handled(
+  name: string,
+  { payload, properties }: Delivery<EventMessage>,
+  parts: EventHandlerParts,
+): Promise<Outcome> {
   const key = { name, id: payload.id };
   const problem = await problemOf(payload, parts.versions);
   if (problem !== undefined)
     return poison(new PulseworkError('WORKFLOW_VALUE_INVALID', `workflow ${keyOf(key)}: ${problem}`));
+  const context = parts.telemetry.contextOf(properties);
   try {
-    if (payload.kind === 'start') await started(key, payload, parts);
-    else await happened(key, payload, parts);
+    if (payload.kind === 'start') await started(key, payload, context, parts);
+    else await happened(key, payload, context, parts);
   } catch (error) {
     if (isRefusedForGood(error)) return poison(toError(error));
     return dependencyDown(`workflow store ${parts.storeName}`, { reason: toError(error) });
@@ -55,19 +64,27 @@ async function handled(name: string, { payload }: Delivery<EventMessage>, parts:
 async function started(
   key: WorkflowKey,
   { input, attributes = {}, parent }: Extract<EventMessage, { kind: 'start' }>,
+  context: MessageProperties | undefined,
   parts: EventHandlerParts,
 ): Promise<void> {
   const version = parts.versions[0]?.options.version ?? 0;
-  const workflow = { version, input, seed: parts.newSeed(), attributes, parent };
-  await parts.store('starting a workflow', (store) => store.start(key, workflow, parts.clock.now()));
+  const kept = context === undefined ? {} : { context };
+  const workflow = { version, input, seed: parts.newSeed(), attributes, parent, ...kept };
+  const atMs = parts.clock.now();
+  const isNew = await parts.store('starting a workflow', (store) => store.start(key, workflow, atMs));
+  if (!isNew || !(parts.feed.isHeard || parts.telemetry.isHeard)) return;
+  const progress = { workflow: key.name, id: key.id, run: 1, atMs, kind: 'started', version } as const;
+  parts.telemetry.tell(progress);
+  parts.feed.tell(progress);
 }
 
 async function happened(
   key: WorkflowKey,
   { eventId, kind, name, payload }: WorkflowEvent,
+  context: MessageProperties | undefined,
   parts: EventHandlerParts,
 ): Promise<void> {
-  const event = { eventId, kind, name, payload };
+  const event = { eventId, kind, name, payload, ...(context !== undefined && { context }) };
   const times = { nowMs: parts.clock.now(), keepMs: EARLY_SIGNAL_MS };
   const answer = await parts.store('putting an event into an inbox', (store) => store.append(key, event, times));
   if (answer === 'ended' || answer === 'unknown')

@@ -4,6 +4,7 @@ import { describeValue } from '../core/errors.js';
 import type { Topic } from '../core/topic.js';
 import { topic } from '../core/topic.js';
 import type { WorkflowEvent, WorkflowParent } from '../ports/workflow-store.js';
+import { isStepDone } from './step-address.js';
 
 export const EVENT_SUBSCRIPTION = 'pulsework-workflows';
 
@@ -39,10 +40,10 @@ export function eventTopic(name: string): Topic<EventMessage, EventMessage> {
   return topic(eventTopicName(name), { payload: eventSchema });
 }
 
-const KINDS: readonly unknown[] = ['start', 'signal', 'cancel', 'terminate', 'resume', 'child-ended'];
+const KINDS: readonly unknown[] = ['start', 'signal', 'cancel', 'terminate', 'resume', 'child-ended', 'step-done'];
 
 /** Checks what anybody may have written. */
-const eventSchema: StandardSchemaV1<EventMessage, EventMessage> = {
+export const eventSchema: StandardSchemaV1<EventMessage, EventMessage> = {
   '~standard': {
     version: 1,
     vendor: 'pulsework',
@@ -63,9 +64,14 @@ function problemsOf(value: unknown): readonly string[] {
   if (!KINDS.includes(kind)) problems.push(`"kind" must be one of ${KINDS.join(', ')}, got ${describeValue(kind)}`);
   else if (kind !== 'start' && !isText(eventId)) problems.push('"eventId" must be a text that is not empty');
   if (kind === 'signal' && !isText(name)) problems.push('"name" of a signal must be a text that is not empty');
-  if (kind === 'child-ended' && !isChildEnd(payload)) problems.push('"payload" of child-ended must have run and at');
   if (attributes !== undefined && !areTexts(attributes)) problems.push('"attributes" must be an object of texts');
-  return problems;
+  return [...problems, ...payloadProblems(kind, payload)];
+}
+
+function payloadProblems(kind: unknown, payload: unknown): readonly string[] {
+  if (kind === 'child-ended' && !isChildEnd(payload)) return ['"payload" of child-ended must have run and at'];
+  if (kind !== 'step-done' || isStepDone(payload)) return [];
+  return ['"payload" of step-done must have run, at, attempt, and value, or error { name, message } and retry'];
 }
 
 function isText(value: unknown): value is string {

@@ -45,6 +45,7 @@ export class Execution {
   #recorded: readonly CommandEntry[] = [];
   /** Entries of the journal that were not applied yet. */
   #left = 0;
+  #entries = 0;
   #timeMs: number;
   #isTurn = false;
   #methodIsOver = false;
@@ -76,9 +77,19 @@ export class Execution {
     return this.#continued !== undefined;
   }
 
+  /** It has come to its end, or cannot go on with this code. */
+  get isOver(): boolean {
+    return this.ending !== undefined || this.problem !== undefined;
+  }
+
   /** Whether a cancellation would still reach the method. */
   get takesCancellation(): boolean {
     return !this.#methodIsOver && !this.#cancelled.signal.aborted && this.#continued === undefined;
+  }
+
+  /** How many it has taken. */
+  get entries(): number {
+    return this.#entries;
   }
 
   /** Asked for, and not settled. */
@@ -107,6 +118,7 @@ export class Execution {
 
   /** Takes an entry of the journal, old or new, and lets the method go on. */
   async apply(entry: JournalEntry): Promise<void> {
+    this.#entries += 1;
     if (entry.kind !== 'command') this.#timeMs = Math.max(this.#timeMs, entry.atMs);
     if (entry.kind === 'cancelled') return this.#go(() => this.#cancel());
     if (entry.kind === 'resumed') this.#resume();
@@ -187,19 +199,18 @@ export class Execution {
     }
     switch (entry.kind) {
       case 'command':
-        command.recorded = true;
-        command.dueMs = entry.dueMs;
+        Object.assign(command, { recorded: true, askedMs: entry.atMs, dueMs: entry.dueMs });
         return;
       case 'attempt':
-        Object.assign(command, { attempts: entry.attempt, inDoubt: true });
+        begin(command, entry);
         return;
       case 'attempt-failed':
-        Object.assign(command, { inDoubt: false, nextMs: entry.nextMs });
+        Object.assign(command, { inDoubt: false, nextMs: entry.nextMs, dueMs: undefined });
         if (entry.spent) Object.assign(command, { failures: command.failures + 1, unspent: 0 });
         else command.unspent += 1;
         return;
       case 'stuck':
-        Object.assign(command, { inDoubt: false, stuck: true, stuckBy: entry.error });
+        Object.assign(command, { inDoubt: false, stuck: true, stuckBy: entry.error, dueMs: undefined });
         return;
       case 'completed':
         return this.#complete(command, entry);
@@ -212,8 +223,9 @@ export class Execution {
   async #complete(command: Command, entry: Extract<JournalEntry, { kind: 'completed' }>): Promise<void> {
     command.inDoubt = false;
     let { value } = entry;
-    if (command.work.command === 'signal' && entry.timedOut !== true) {
-      const checked = await checkedValue(command.work.schema, value);
+    const schema = entry.timedOut === true ? undefined : command.resultSchema;
+    if (schema !== undefined) {
+      const checked = await checkedValue(schema, value);
       if ('problem' in checked) {
         this.problem ??= diverged(`recorded ${commandText(command)} does not match its schema now: ${checked.problem}`);
         return;
@@ -247,7 +259,9 @@ export class Execution {
 
   async #program(input: unknown): Promise<void> {
     try {
-      const value = await this.workflow.run(flowOf(this), input as never);
+      const run = (): Promise<unknown> => this.workflow.run(flowOf(this), input as never);
+      const { watch } = this.workflow;
+      const value = await (watch === undefined ? run() : watch((sentence) => this.refuse(sentence), run));
       if (this.#continued !== undefined) return;
       await this.#whenSettled(true);
       this.ending ??= { kind: 'completed', value };
@@ -303,6 +317,14 @@ export class Execution {
     const last = this.commands.at(-1);
     return last === undefined ? '' : ` after ${commandText(last)}`;
   }
+}
+
+/** An attempt. Of what runs here a timer of the run has the time limit. */
+function begin(command: Command, entry: Extract<JournalEntry, { kind: 'attempt' }>): void {
+  const { attempt: attempts, atMs: startedMs, sent = false } = entry;
+  const limitMs = sent ? command.step?.timeoutMs : undefined;
+  const dueMs = limitMs === undefined ? undefined : startedMs + limitMs;
+  Object.assign(command, { attempts, startedMs, inDoubt: true, sent, dueMs });
 }
 
 function failureOf(command: Command, { error }: Extract<JournalEntry, { kind: 'failed' }>): Error {

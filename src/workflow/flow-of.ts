@@ -2,14 +2,16 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { describeValue, toError } from '../core/errors.js';
 import { OptionChecker } from '../core/options.js';
-import { checkRedeliveryPolicy, resolveRedeliveryPolicy } from '../core/redelivery-policy.js';
 import { isTopic, topic as topicNamed } from '../core/topic.js';
-import type { Command, CommandWork, PlannedPolicy, StepWork } from './command.js';
+import { commandText } from './command.js';
+import type { Command, CommandWork } from './command.js';
 import { referencedName } from './definition.js';
 import type { Execution } from './execution.js';
-import type { Flow, StepOptions, StepPolicy } from './flow.js';
+import type { Flow, StepOptions } from './flow.js';
 import { plainValue } from './plain-value.js';
 import { uuidOf } from './seeded-values.js';
+import type { GivenWork } from './step-of.js';
+import { stepOf } from './step-of.js';
 import { WorkflowError } from './workflow-errors.js';
 
 /** Waits in a race that lost are given up: which command a promise of `flow` belongs to. */
@@ -24,8 +26,8 @@ export function flowOf(execution: Execution): Flow {
     get cancelled() {
       return execution.cancelled;
     },
-    step: (name: string, run: StepWork['run'], options: StepOptions<never> = {}) =>
-      asked(execution, name, () => ({ command: 'step', step: stepOf(name, run, options) })),
+    step: (name: string, work: GivenWork, options: StepOptions<never> = {}) =>
+      asked(execution, name, () => ({ command: 'step', step: stepOf(name, work, options) })),
     sleep: (name: string, until: number | Date) =>
       asked(execution, name, () => ({ command: 'sleep', until: checkedUntil(name, until) })),
     signal: (name: string, options: { payload?: StandardSchemaV1; timeoutMs?: number | undefined } = {}) =>
@@ -40,7 +42,10 @@ export function flowOf(execution: Execution): Flow {
         return { command: 'publish', publish: { topic, payload, options: options as never } };
       });
     },
-    all: (these: readonly unknown[]) => Promise.all(these),
+    all: (these: readonly unknown[]) => {
+      refuseWithdrawn(execution, 'all', these);
+      return Promise.all(these);
+    },
     race: (entries: Readonly<Record<string, PromiseLike<unknown>>>) => raceOf(execution, entries),
     now: () => execution.nowMs,
     random: () => next() / 2 ** 32,
@@ -78,38 +83,6 @@ function asked(execution: Execution, name: string, workOf: () => CommandWork): P
     execution.refuse(`flow was called wrongly: ${toError(error).message}`);
     return new Promise(() => undefined);
   }
-}
-
-function stepOf(name: string, run: StepWork['run'], options: StepOptions<never>): StepWork {
-  const check = new OptionChecker(`step ${JSON.stringify(name)}`);
-  check.required({ run }, { run: 'a function' });
-  check.function('run', run);
-  if (check.object('options', options)) {
-    check.unknownOptions(options, ['redelivery', 'timeoutMs', 'compensate']);
-    checkPolicy(options, check);
-  }
-  const { compensate } = options;
-  const given = typeof compensate === 'function' ? { run: compensate } : compensate;
-  if (given !== undefined && check.object('compensate', given, 'a function or { run, redelivery, timeoutMs }')) {
-    check.unknownOptions(given, ['run', 'redelivery', 'timeoutMs'], 'compensate.');
-    check.required(given, { run: 'a function' }, 'compensate.');
-    checkPolicy(given, check);
-  }
-  check.throwIfAny();
-  return {
-    run,
-    ...plannedPolicy(options),
-    compensate: given === undefined ? undefined : { run: given.run, ...plannedPolicy(given) },
-  };
-}
-
-function checkPolicy({ redelivery, timeoutMs }: StepPolicy, check: OptionChecker): void {
-  checkRedeliveryPolicy(redelivery, check);
-  check.durationMs('timeoutMs', timeoutMs, { minMs: 1 });
-}
-
-function plannedPolicy({ redelivery, timeoutMs }: StepPolicy): PlannedPolicy {
-  return { policy: resolveRedeliveryPolicy(redelivery), timeoutMs };
 }
 
 function checkedUntil(name: string, until: number | Date): number | Date {
@@ -151,9 +124,19 @@ function childOf(execution: Execution, workflow: unknown, input: unknown, option
   return { command: 'child', child: { name, id: own, input: plain, attributes: options.attributes ?? {} } };
 }
 
+/** It would be waited for in vain, without a word. */
+function refuseWithdrawn(execution: Execution, call: 'all' | 'race', these: readonly unknown[]): void {
+  const commands = these.map((each) => COMMANDS.get(Object(each) as object));
+  const withdrawn = commands.find((command) => command?.state === 'withdrawn');
+  if (withdrawn === undefined) return;
+  const what = commandText(withdrawn);
+  execution.refuse(`flow.${call}() takes ${what}, which lost a race and is waited for no longer; ask for it anew`);
+}
+
 function raceOf(execution: Execution, entries: Readonly<Record<string, PromiseLike<unknown>>>): Promise<unknown> {
   const names = Object.keys(entries);
   if (names.length === 0) execution.refuse('flow.race() needs at least one entry');
+  refuseWithdrawn(execution, 'race', Object.values(entries));
   return new Promise((resolve, reject) => {
     const won = (settle: () => void): void => {
       for (const entry of Object.values(entries)) {

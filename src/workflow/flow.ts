@@ -33,12 +33,38 @@ export interface Compensation<Done> extends StepPolicy {
   readonly run: (done: Done, context: StepContext) => unknown;
 }
 
+/** A compensation that a handler does. */
+export interface RemoteCompensation<Done> extends StepPolicy {
+  readonly topic: Topic<never> | string;
+  /** Makes the payload. It must do nothing else: it is called for each attempt. */
+  readonly input: (done: Done) => unknown;
+  /** @default the key is the workflow's id */
+  readonly message?: MessageOptions | undefined;
+}
+
 export interface StepOptions<Done> extends StepPolicy {
   /**
    * Undoes it, given its result, should the workflow fail or be cancelled later. Compensations run in the reverse order of
-   * results, each as a step of its own with the default policy, or that of `{ run, redelivery, timeoutMs }`. @default none
+   * results, each as a step of its own with the default policy, or that of `{ run, redelivery, timeoutMs }`; with `{ topic, input }`
+   * a handler does it. @default none
    */
-  readonly compensate?: ((done: Done, context: StepContext) => unknown) | Compensation<Done> | undefined;
+  readonly compensate?:
+    | ((done: Done, context: StepContext) => unknown)
+    | Compensation<Done>
+    | RemoteCompensation<Done>
+    | undefined;
+}
+
+/** Work of a step that a handler does, in this process or any other. */
+export interface RemoteStep<In, S extends StandardSchemaV1 | undefined = undefined> {
+  /** Where the handler takes it from. Its answer is `stepResult(delivery, value)` or `stepFailure(delivery, reason)`. */
+  readonly topic: Topic<In> | string;
+  /** The payload. */
+  readonly input: NoInfer<In>;
+  /** What the result must be: one that does not match it is a failed attempt. @default unchecked */
+  readonly result?: S;
+  /** @default the key is the workflow's id */
+  readonly message?: MessageOptions | undefined;
 }
 
 export interface SignalOptions<S extends StandardSchemaV1 | undefined> {
@@ -87,6 +113,16 @@ export interface Flow {
     run: (context: StepContext) => R,
     options?: StepOptions<Exclude<Awaited<R>, Outcome>>,
   ): Promise<Exclude<Awaited<R>, Outcome>>;
+  /**
+   * Work for a handler: sent as a message with each attempt, always with the same idempotency key, and waited for as long as
+   * `timeoutMs` says, without a process. The first result counts, whichever attempt it is of. A cancellation does not reach the
+   * handler: the answer to what was sent is waited for, so that what was done is known.
+   */
+  step<In, S extends StandardSchemaV1 | undefined = undefined>(
+    name: string,
+    work: RemoteStep<In, S>,
+    options?: StepOptions<SignalPayload<S>>,
+  ): Promise<SignalPayload<S>>;
   /** @param until milliseconds from now, or a point in time. Never early. */
   sleep(name: string, until: number | Date): Promise<void>;
   /** The next signal of that name that was not consumed yet, in the order of their arrival; `undefined` after `timeoutMs`. */

@@ -2,6 +2,9 @@
 import type { JournalEntry } from '../core/workflow-journal.js';
 import type { InboxEvent } from '../ports/workflow-store.js';
 import type { ChildEnd } from './event-message.js';
+import { answeredEntry } from './remote-steps.js';
+import type { StepDone } from './step-address.js';
+import type { StepFacts } from './step-end.js';
 import type { Execution } from './execution.js';
 import { checkedValue } from './planned-workflow.js';
 
@@ -38,9 +41,9 @@ export class Inbox {
   }
 
   /** The first event that can be taken now; signals that nobody waits for stay. */
-  async next(execution: Execution, atMs: number): Promise<TakenEvent | undefined> {
+  async next(execution: Execution, facts: StepFacts): Promise<TakenEvent | undefined> {
     for (const event of this.#events) {
-      const taken = await this.#take(event, execution, atMs);
+      const taken = await this.#take(event, execution, facts);
       if (taken === undefined) continue;
       this.#events = this.#events.filter((other) => other !== event);
       return { event, ...taken };
@@ -51,8 +54,9 @@ export class Inbox {
   #take(
     event: InboxEvent,
     execution: Execution,
-    atMs: number,
+    facts: StepFacts,
   ): Omit<TakenEvent, 'event'> | undefined | Promise<Omit<TakenEvent, 'event'> | undefined> {
+    const { nowMs: atMs } = facts;
     switch (event.kind) {
       case 'signal':
         return signalled(event, execution, atMs);
@@ -63,6 +67,8 @@ export class Inbox {
         return execution.open.some(({ stuck }) => stuck) ? { entry: { kind: 'resumed', atMs } } : {};
       case 'child-ended':
         return { entry: childEnded(event.payload as ChildEnd, execution, atMs) };
+      case 'step-done':
+        return answeredEntry(event.payload as StepDone, execution, facts).then((entry) => ({ entry }));
       case 'terminate':
         return undefined;
     }

@@ -4,6 +4,7 @@ import { seconds } from '../core/options.js';
 import type { Timer } from '../ports/clock.js';
 import type {
   AcquiredWorkflow,
+  KnownWorkflow,
   WorkflowKey,
   WorkflowRecord,
   WorkflowWrite,
@@ -41,11 +42,12 @@ export class Lease {
     return this.#acquired.record;
   }
 
-  async acquire(): Promise<AcquiredWorkflow | undefined> {
+  /** @param known where it is still so, the journal is not needed */
+  async acquire(known?: KnownWorkflow): Promise<AcquiredWorkflow | undefined> {
     const { clock, leaseMs, owner } = this.#parts;
     const nowMs = clock.now();
     const acquired = await this.#parts.store('acquiring a workflow', (store) =>
-      store.acquire(this.#key, { owner, nowMs, leaseMs }),
+      store.acquire(this.#key, { owner, nowMs, leaseMs, known }),
     );
     if (acquired === undefined) return undefined;
     this.#acquired = acquired;

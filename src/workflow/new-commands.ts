@@ -6,6 +6,9 @@ import type { OutgoingRow } from '../ports/workflow-store.js';
 import type { ActivationParts } from './activation-parts.js';
 import type { Command } from './command.js';
 import type { Execution } from './execution.js';
+import { unansweredEntry } from './remote-steps.js';
+import type { StepFacts } from './step-end.js';
+import { messageIdOf } from './workflow-ids.js';
 
 type Parts = Pick<ActivationParts, 'clock' | 'publishRow' | 'eventRow'>;
 
@@ -49,11 +52,6 @@ function commandEntry({ at, name, work }: Command, atMs: number): CommandEntry {
   return entry;
 }
 
-/** The same in every repeat, and of no other message. */
-export function messageIdOf({ record: { name, id, run } }: Execution, at: number | string): string {
-  return `workflow/${name}/${id}/${run}/${at}`;
-}
-
 function childStart(execution: Execution, { at, work }: Command, parts: Parts): OutgoingRow {
   const { name, id, run } = execution.record;
   const { child } = work as Extract<Command['work'], { command: 'child' }>;
@@ -73,13 +71,15 @@ function childCancel(execution: Execution, { at, work }: Command, parts: Parts):
 }
 
 /** The wait that was over first. */
-export function dueEntry(execution: Execution, nowMs: number): JournalEntry | undefined {
+export function dueEntry(execution: Execution, facts: StepFacts): JournalEntry | undefined {
+  const { nowMs } = facts;
   const due = execution.open.filter(({ dueMs = Infinity }) => dueMs <= nowMs);
   const first = due.reduce<Command | undefined>(
     (earliest, command) => ((command.dueMs ?? 0) < (earliest?.dueMs ?? Infinity) ? command : earliest),
     undefined,
   );
   if (first === undefined) return undefined;
+  if (first.step !== undefined) return unansweredEntry(first, facts);
   const entry = { kind: 'completed', at: first.at, atMs: nowMs } as const;
   return first.kind === 'signal' ? { ...entry, timedOut: true } : entry;
 }
@@ -87,13 +87,13 @@ export function dueEntry(execution: Execution, nowMs: number): JournalEntry | un
 /** When the next wait is over, or the next step is to run. @param which of the steps @default all */
 export function wakeMsOf(execution: Execution, which: (command: Command) => boolean = () => true): number | undefined {
   const times = execution.open.flatMap((command) => {
-    if (command.step === undefined) return command.dueMs ?? [];
+    if (command.step === undefined || command.isSent) return command.dueMs ?? [];
     return command.stuck || !which(command) ? [] : command.nextMs;
   });
   return times.length === 0 ? undefined : Math.max(0, Math.min(...times));
 }
 
-export function waitOf({ kind, name, dueMs, nextMs, step }: Command): WorkflowWait {
-  const untilMs = step === undefined ? dueMs : nextMs;
+export function waitOf({ kind, name, dueMs, nextMs, step, isSent }: Command): WorkflowWait {
+  const untilMs = step === undefined || isSent ? dueMs : nextMs;
   return { command: kind, name, ...(untilMs !== undefined && Number.isFinite(untilMs) && { untilMs }) };
 }

@@ -3,11 +3,14 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { toError } from '../core/errors.js';
 import { issuesText } from '../runtime/payload.js';
 import type { WorkflowMethod, WorkflowOptions } from './definition.js';
+import type { MethodWatch } from './determinism.js';
 
 export interface PlannedWorkflow {
   readonly name: string;
   readonly options: WorkflowOptions;
   readonly run: WorkflowMethod<never, unknown>;
+  /** Undefined where nobody watches the method. */
+  readonly watch?: MethodWatch | undefined;
 }
 
 export type Checked = { readonly value: unknown } | { readonly problem: string };

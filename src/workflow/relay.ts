@@ -107,6 +107,7 @@ function pendingOf({ message }: TakenOutgoing): PendingPublish {
     kind: 'message',
     topic: message.topic,
     message: prepared.message,
+    isRelayed: true,
     sequenceId: undefined,
     receipt: undefined,
   };

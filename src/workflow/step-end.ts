@@ -20,20 +20,20 @@ export type AttemptEnd =
 /** The wait for something that is down: doubling, at most this, as for deliveries. */
 const MAX_OUTAGE_WAIT_MS = seconds(60);
 
-interface Facts {
+export interface StepFacts {
   readonly nowMs: number;
   readonly random: () => number;
 }
 
 /** The entry that an attempt leaves; undefined for one that leaves none and stays in doubt. */
-export function entryOf(command: Command, end: AttemptEnd, facts: Facts): JournalEntry | undefined {
+export function entryOf(command: Command, end: AttemptEnd, facts: StepFacts): JournalEntry | undefined {
   const { nowMs: atMs } = facts;
   switch (end.kind) {
     case 'cut':
       return undefined;
     case 'timed-out':
     case 'threw':
-      return failed(command, end.error, facts, undefined);
+      return attemptFailed(command, end.error, facts, undefined);
     case 'returned':
       if (isOutcome(end.value)) return ofOutcome(command, end.value, facts);
       try {
@@ -50,14 +50,14 @@ function resultText(command: Command): string {
   return `the result of ${commandText(command)}`;
 }
 
-function ofOutcome(command: Command, outcome: Outcome, facts: Facts): JournalEntry {
+function ofOutcome(command: Command, outcome: Outcome, facts: StepFacts): JournalEntry {
   const problem = outcomeProblem(outcome);
   if (problem !== undefined) return gaveUp(command, new PulseworkError('WORKFLOW_VALUE_INVALID', problem), facts.nowMs);
   switch (outcome.kind) {
     case 'retry':
-      return failed(command, failureOf(outcome), facts, undefined, outcome.backoff);
+      return attemptFailed(command, failureOf(outcome), facts, undefined, outcome.backoff);
     case 'retry-after':
-      return failed(command, failureOf(outcome), facts, outcome.delayMs);
+      return attemptFailed(command, failureOf(outcome), facts, outcome.delayMs);
     case 'poison':
       return gaveUp(command, failureOf(outcome), facts.nowMs);
     case 'defer': {
@@ -83,10 +83,10 @@ function failureOf({ failure }: Exclude<Outcome, { kind: 'success' }>): Error {
 }
 
 /** One attempt less; the last one gives up. */
-function failed(
+export function attemptFailed(
   command: Command,
   error: unknown,
-  { nowMs, random }: Facts,
+  { nowMs, random }: StepFacts,
   delayMs: number | undefined,
   backoff = command.step?.policy.backoff,
 ): JournalEntry {
@@ -106,13 +106,13 @@ function failed(
 }
 
 /** Nothing was wrong with the step itself: no attempt is spent. */
-function again(command: Command, error: Error, { nowMs }: Facts, nextMs: number): JournalEntry {
+function again(command: Command, error: Error, { nowMs }: StepFacts, nextMs: number): JournalEntry {
   const { at, attempts: attempt } = command;
   return { kind: 'attempt-failed', at, attempt, atMs: nowMs, spent: false, nextMs, error: journalError(error) };
 }
 
 /** A compensation that gives up is for a person: giving it up for good would leave things half done. */
-function gaveUp({ at, kind }: Command, error: unknown, atMs: number): JournalEntry {
+export function gaveUp({ at, kind }: Command, error: unknown, atMs: number): JournalEntry {
   const shown = journalError(isErrorLike(error) ? error : new Error(describeValue(error)));
   return { kind: kind === 'compensate' ? 'stuck' : 'failed', at, atMs, error: shown };
 }

@@ -4,6 +4,7 @@ import { hasEnded } from '../core/workflow-journal.js';
 import type { ErrorCode } from '../core/errors.js';
 import { PulseworkError } from '../core/errors.js';
 import { OptionChecker } from '../core/options.js';
+import type { WorkflowProgress } from '../ports/workflow-progress.js';
 import type { WorkflowKey, WorkflowRecord } from '../ports/workflow-store.js';
 import { checkedValue } from './planned-workflow.js';
 import type { WorkflowMachine } from './workflow-machine.js';
@@ -41,6 +42,13 @@ export interface WorkflowHandle<Out = unknown> {
   describe(): Promise<WorkflowRecord | undefined>;
   /** @throws WorkflowError WORKFLOW_NOT_FOUND */
   history(): Promise<WorkflowHistory>;
+  /** Its history as text for people, see `workflowTimeline`. @throws WorkflowError WORKFLOW_NOT_FOUND */
+  timeline(): Promise<string>;
+  /**
+   * Its story from its beginning to its end, whichever processes work on it, and on as it goes: each at once where that happens
+   * here, else within a scan interval. Ends with the workflow, with `signal`, and with the runtime.
+   */
+  events(options?: { readonly signal?: AbortSignal | undefined }): AsyncIterableIterator<WorkflowProgress>;
 }
 
 /** Waits for the end. */

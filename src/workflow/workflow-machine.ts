@@ -12,10 +12,16 @@ import type { Command, PublishWork } from './command.js';
 import { eventHandler } from './event-handler.js';
 import type { ChildEnd, EventMessage } from './event-message.js';
 import { eventTopicName } from './event-message.js';
+import type { MethodWatch } from './determinism.js';
+import { methodWatch } from './determinism.js';
 import type { StepContext } from './flow.js';
+import { KeptExecutions } from './kept-executions.js';
 import type { BoundWorkflows } from './workflow-plans.js';
 import type { PlannedWorkflow } from './planned-workflow.js';
+import { ProgressFeed } from './progress-feed.js';
 import { Relay } from './relay.js';
+import { WorkflowCounts } from './workflow-counts.js';
+import { WorkflowTelemetry } from './workflow-telemetry.js';
 import type { ResolvedWorkflowsOptions } from './workflows-options.js';
 
 /** So that a lease survives two renewals that fail. */
@@ -29,6 +35,9 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
   readonly owner: string;
   readonly leaseMs: number;
   readonly heartbeatMs: number;
+  readonly kept: KeptExecutions;
+  readonly feed = new ProgressFeed();
+  readonly telemetry: WorkflowTelemetry;
   readonly handlers: RuntimeExtension['handlers'];
   readonly names: readonly string[];
   readonly #options: ResolvedWorkflowsOptions;
@@ -37,6 +46,8 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
   readonly #calls: PortCalls;
   readonly #activations: Activations;
   readonly #relay: Relay;
+  readonly #counts: WorkflowCounts;
+  #releaseGlobals: (() => void) | undefined;
   /** Those who wait for the end of a workflow. */
   readonly #watchers = new Set<(key: WorkflowKey | undefined) => void>();
 
@@ -46,18 +57,33 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
     this.clock = clock;
     this.logger = logger;
     this.leaseMs = leaseMs;
+    this.kept = new KeptExecutions(options.keptFrom);
+    this.telemetry = new WorkflowTelemetry(ground.telemetry);
     this.random = environment.random;
     // What another process appends to the inbox of a workflow that runs here is seen with the next beat.
     this.heartbeatMs = Math.min(leaseMs / BEATS_PER_LEASE, scanIntervalMs);
     this.owner = `${environment.host}:${environment.processId}-${this.newSeed()}`;
     this.names = [...new Set(bound.workflows.map(({ name }) => name))];
     this.#options = options;
-    this.#bound = bound;
+    const guard = options.globalGuard ?? ground.globalGuard;
+    const watch = methodWatch(options.determinismGuard, guard, logger);
+    this.#bound = watch === undefined ? bound : watched(bound, watch);
+    if (watch !== undefined) this.#releaseGlobals = guard.install();
     this.#ground = ground;
     this.#calls = new PortCalls(clock, callTimeoutMs);
     this.#relay = new Relay({ parts: this, publish: (pending) => ground.publishers.publishAll([pending], undefined) });
-    const onScan = (): void => this.#relay.wake();
     const { names } = this;
+    this.#counts = new WorkflowCounts({
+      store: (what, call) => this.store(what, call),
+      clock,
+      logger,
+      telemetry: this.telemetry,
+      names,
+    });
+    const onScan = (): void => {
+      this.#relay.wake();
+      this.#counts.look();
+    };
     this.#activations = new Activations({ parts: this, names, concurrency, scanIntervalMs, retentionMs, onScan });
     this.handlers = names.map((name) =>
       eventHandler(name, {
@@ -65,6 +91,8 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
         clock,
         logger,
         newSeed: () => this.newSeed(),
+        feed: this.feed,
+        telemetry: this.telemetry,
         storeName: options.store.name,
         versions: this.versions(name),
         onEvent: (key) => this.#activations.wake(key),
@@ -94,6 +122,9 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
   async close(): Promise<void> {
     this.#activations.abandon();
     this.#relay.close();
+    this.feed.close();
+    this.#counts.close();
+    this.#releaseGlobals?.();
     for (const watcher of this.#watchers) watcher(undefined);
     try {
       await this.store('closing the workflow store', (store) => store.close());
@@ -139,10 +170,14 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
     return { messageId, message: recordedMessage(new PreparedMessage(this.#fullName(topic.name), message)) };
   }
 
+  replyTo(name: string): string {
+    return this.#fullName(eventTopicName(name));
+  }
+
   eventRow(name: string, event: EventMessage, messageId: string): OutgoingRow {
     const properties = { 'pulsework-message-id': messageId };
     const message = { payload: jsonCodec.encode(event), key: event.id, properties };
-    return { messageId, message: recordedMessage(new PreparedMessage(this.#fullName(eventTopicName(name)), message)) };
+    return { messageId, message: recordedMessage(new PreparedMessage(this.replyTo(name), message)) };
   }
 
   parentRows({ name, id, run, parent }: WorkflowRecord, end: Pick<ChildEnd, 'value' | 'error'>): OutgoingRow[] {
@@ -194,4 +229,8 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
       });
     }
   }
+}
+
+function watched(bound: BoundWorkflows, watch: (workflow: string) => MethodWatch): BoundWorkflows {
+  return { ...bound, workflows: bound.workflows.map((workflow) => ({ ...workflow, watch: watch(workflow.name) })) };
 }

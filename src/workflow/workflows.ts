@@ -8,10 +8,13 @@ import type { WorkflowInput, WorkflowReference, WorkflowResult } from './definit
 import { referencedName } from './definition.js';
 import type { EventMessage } from './event-message.js';
 import { areTexts, eventTopic } from './event-message.js';
+import { followed } from './follow.js';
 import { answerOf } from './query.js';
 import { plainValue } from './plain-value.js';
 import { checkedValue } from './planned-workflow.js';
 import { uuidOf } from './seeded-values.js';
+import type { ProgressEvent, ProgressOptions } from './progress-feed.js';
+import { workflowTimeline } from './timeline.js';
 import type { ResultOptions, WorkflowHandle, WorkflowHistory } from './workflow-handle.js';
 import { resultOf } from './workflow-handle.js';
 import { WorkflowError, keyOf } from './workflow-errors.js';
@@ -100,6 +103,8 @@ export class Workflows {
       resume: () => this.resume(key.name, id),
       describe: () => this.describe(key.name, id),
       history: () => this.history(key.name, id),
+      timeline: async () => workflowTimeline(await this.history(key.name, id)),
+      events: ({ signal } = {}) => followed(this.#machine, key, signal),
     };
   }
 
@@ -168,6 +173,15 @@ export class Workflows {
     if (snapshot === undefined) throw notFound(key);
     const { record, journal } = snapshot;
     return { format: 'pulsework-workflow-history', v: 1, record, journal };
+  }
+
+  /**
+   * What happens to workflows, as this process does it, from now on: each thing once it is recorded. Take it in time: beyond
+   * `buffer` the oldest are dropped, and `{ kind: 'missed', count }` comes in their place. Ends with `signal`, by `break`, and
+   * with the runtime, after what waits was taken.
+   */
+  events(options: ProgressOptions = {}): AsyncIterableIterator<ProgressEvent> {
+    return this.#machine.feed.listen(options);
   }
 
   /** In the order in which they began, 100 unless `limit` says otherwise; `after` goes on behind one of them. */

@@ -21,6 +21,10 @@ import {
 } from '../../src/index.js';
 import type { Clock, Delivery, Outcome, Plugin, Transport } from '../../src/index.js';
 import { openTelemetry } from '../../src/otel.js';
+import { memoryOutbox } from '../../src/testing.js';
+import type { Flow } from '../../src/workflow.js';
+import { Workflows, defineWorkflow, memoryWorkflowStore } from '../../src/workflow.js';
+import type { MemoryOutbox } from '../../src/testing.js';
 
 const texts = (name: string) => topic(name, { codec: textCodec });
 const orders = texts('orders');
@@ -53,6 +57,8 @@ export class MetricsWorld {
   readonly #broker: EmbeddedBroker;
   readonly #deferred = new Set<string>();
   #runtime: Runtime | undefined;
+  #workflows: Workflows | undefined;
+  #rounds = 0;
 
   constructor(options: MetricsWorldOptions) {
     this.#options = options;
@@ -62,9 +68,14 @@ export class MetricsWorld {
 
   /** Also begins what lasts: runs, waits, blocked keys, pauses, an outage. */
   async start(): Promise<void> {
-    const transport = refusing(embedded({ broker: this.#broker }), 'cut-off-');
-    const runtime = await this.#start(transport, this.#handlers(), this.#options.plugins ?? []);
+    const transport = refusing(embedded({ broker: this.#broker }));
+    const outbox = memoryOutbox({ clock: this.#options.clock });
+    const runtime = await this.#start(transport, this.#handlers(), this.#options.plugins ?? [], outbox);
     this.#runtime = runtime;
+    this.#workflows = await Workflows.start({ runtime, store: memoryWorkflowStore(), definitions: [trial] });
+    const tx = outbox.begin();
+    outbox.add(tx, texts('cut-off-receipts').message('waits'), texts('refused-receipts').message('waits for a person'));
+    tx.commit();
     runtime.subscription('s', quiet.name).pause();
     await this.#publish(quiet, 'waits for the operator');
     await this.#publish(hanging, 'runs');
@@ -83,6 +94,8 @@ export class MetricsWorld {
     await this.#publish(cutOff, 'success');
     for (const payload of ['one', 'two']) await this.#publish(together, payload);
     await this.#publish(once, 'in a transaction');
+    await this.#workflows?.start(trial, { id: `trial-${++this.#rounds}`, input: null });
+    await this.#workflows?.handle(trial, `trial-${this.#rounds}`).result();
     await this.#cutShort();
   }
 
@@ -110,10 +123,11 @@ export class MetricsWorld {
     transport: Transport,
     handlers: readonly ReturnType<typeof defineHandler>[],
     plugins: readonly Plugin[],
+    outbox?: MemoryOutbox,
   ): Promise<Runtime> {
     const { meterProvider } = this.#options;
     const telemetry = openTelemetry({ meterProvider, acknowledgeDuration: true });
-    return Runtime.start({ transport, handlers, plugins, telemetry, logger: silent });
+    return Runtime.start({ transport, handlers, plugins, telemetry, outbox, logger: silent });
   }
 
   #publish(to: typeof orders, payload: string, key?: string): Promise<unknown> {
@@ -169,6 +183,22 @@ export class MetricsWorld {
   }
 }
 
+const anything = { '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) } } as const;
+
+/** A step that needs a second attempt, and a sleep. */
+const trial = defineWorkflow({
+  name: 'trial',
+  version: 1,
+  input: anything,
+  async run(flow: Flow) {
+    const busy = ({ attempt }: { readonly attempt: number }): void => {
+      if (attempt === 1) throw new Error('busy');
+    };
+    await flow.step('charge', busy, SOON);
+    await flow.sleep('nap', 20);
+  },
+});
+
 function cutOffOutcome({ payload }: Delivery<string>): Outcome {
   return payload === 'poison' ? poison('its dead letter is refused') : success(texts('cut-off-receipts').message('x'));
 }
@@ -188,8 +218,8 @@ function untilAborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** Refuses in passing what is published to topics whose name has `part`. */
-function refusing(inner: Transport, part: string): Transport {
+/** Refuses what is published to topics by their names: in passing, or for good. */
+function refusing(inner: Transport): Transport {
   return {
     name: inner.name,
     capabilities: inner.capabilities,
@@ -200,12 +230,14 @@ function refusing(inner: Transport, part: string): Transport {
     close: () => inner.close(),
     publisher: async (name, options) => {
       const publisher = await inner.publisher(name, options);
-      if (!name.includes(part)) return publisher;
+      const isCutOff = name.includes('cut-off-');
+      if (!isCutOff && !name.includes('refused-')) return publisher;
       const lost = new TransportError('CONNECTION_LOST', 'nobody is there', { retriable: true });
+      const refused = new TransportError('TOPIC_TERMINATED', 'it takes no more', { retriable: false });
       return {
         topic: publisher.topic,
         nextSequenceId: () => publisher.nextSequenceId(),
-        publish: () => Promise.reject(lost),
+        publish: () => Promise.reject(isCutOff ? lost : refused),
         close: () => publisher.close(),
       };
     },

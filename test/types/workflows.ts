@@ -1,7 +1,7 @@
 // Workflows as the compiler sees them. Checked by `tsc`, never run.
 import type { Flow, WorkflowHandle, Workflows } from 'pulsework/workflow';
 import { Workflow, defineWorkflow } from 'pulsework/workflow';
-import { poison, retryAfter } from 'pulsework';
+import { poison, retryAfter, topic } from 'pulsework';
 import { z } from 'zod';
 
 declare const flow: Flow;
@@ -70,4 +70,25 @@ if (first.winner === 'n') value.toFixed(first.value);
 if (first.winner === 'nap') value.toFixed(first.value);
 const child: { charge: string } = await flow.child(order, { id: '1', amount: 5 });
 
-export const used = { ofClass, signalled, limited, all, child };
+const charges = topic('charges', { payload: Order });
+const Charged = z.object({ id: z.string() });
+const remote: { id: string } = await flow.step(
+  'charge',
+  { topic: charges, input: { id: '1', amount: '5' }, result: Charged },
+  { compensate: { topic: 'refunds', input: (done) => done.id.toUpperCase() }, timeoutMs: 5 },
+);
+await flow.step(
+  'charge',
+  { topic: charges, input: { id: '1', amount: 5 }, result: Charged },
+  {
+    compensate: (done) => done.id.toUpperCase(),
+  },
+);
+// @ts-expect-error -- another payload than the topic takes
+await flow.step('charge', { topic: charges, input: { id: 1, amount: 5 } });
+// @ts-expect-error -- without a schema nothing is known of the result
+const unknown: string = await flow.step('charge', { topic: 'charges', input: 5 });
+// @ts-expect-error -- the result has no such field
+await flow.step('charge', { topic: 'c', input: 5, result: Charged }, { compensate: (done) => void done.amount });
+
+export const used = { ofClass, signalled, limited, all, child, remote, unknown };

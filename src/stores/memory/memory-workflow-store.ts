@@ -2,7 +2,9 @@
 // is kept in order, so that many sleeping workflows cost only their room.
 import { PulseworkError } from '../../core/errors.js';
 import { hasEnded } from '../../core/workflow-journal.js';
+import type { JournalEntry } from '../../core/workflow-journal.js';
 import type {
+  AcquireRequest,
   AcquiredWorkflow,
   DueQuestion,
   DueWorkflow,
@@ -19,7 +21,8 @@ import type {
   WorkflowWrite,
   WriteAnswer,
 } from '../../ports/workflow-store.js';
-import { endsLease } from '../../ports/workflow-state.js';
+import type { WorkflowCount } from '../../ports/workflow-progress.js';
+import { endsLease, isStill } from '../../ports/workflow-state.js';
 import type { KeptSignals, KeptWorkflow, Wake } from './kept-workflow.js';
 import { changeWorkflow, compareWakes, keyText, matches, newWorkflow, recordOf, wakeOf } from './kept-workflow.js';
 import { OutgoingQueue } from './outgoing-queue.js';
@@ -77,7 +80,7 @@ class InMemory implements WorkflowStore {
     return 'added';
   }
 
-  async acquire(key: WorkflowKey, lease: LeaseRequest): Promise<AcquiredWorkflow | undefined> {
+  async acquire(key: WorkflowKey, lease: AcquireRequest): Promise<AcquiredWorkflow | undefined> {
     this.#requireOpen();
     const kept = this.#workflows.get(keyText(key));
     if (kept === undefined || hasEnded(kept.state.status) || kept.leaseUntilMs > lease.nowMs) return undefined;
@@ -86,7 +89,9 @@ class InMemory implements WorkflowStore {
     kept.leaseUntilMs = lease.nowMs + lease.leaseMs;
     // Whoever has it sets the next wake time; should it die, there is something to do at the end of its lease.
     this.#rewake(kept, kept.leaseUntilMs);
-    return { ...snapshotOf(kept), epoch: kept.epoch, writeVersion: kept.writeVersion };
+    const { epoch, writeVersion } = kept;
+    const isKnown = isStill(lease.known, { ...kept.state, writeVersion });
+    return { ...snapshotOf(kept, isKnown ? [] : kept.journal), epoch, writeVersion };
   }
 
   async renew(
@@ -161,6 +166,18 @@ class InMemory implements WorkflowStore {
     return structuredClone(found.sort(compareBeginnings).slice(0, filter.limit));
   }
 
+  async count(names: readonly string[]): Promise<readonly WorkflowCount[]> {
+    this.#requireOpen();
+    const counts = new Map<string, WorkflowCount>();
+    for (const { state } of this.#workflows.values()) {
+      const { name, status } = state;
+      if (hasEnded(status) || !names.includes(name)) continue;
+      const text = `${status} ${name}`;
+      counts.set(text, { name, status, count: (counts.get(text)?.count ?? 0) + 1 });
+    }
+    return [...counts.values()];
+  }
+
   async purge(times: {
     readonly nowMs: number;
     readonly endedBeforeMs: number;
@@ -219,8 +236,8 @@ class InMemory implements WorkflowStore {
   }
 }
 
-function snapshotOf(kept: KeptWorkflow): WorkflowSnapshot {
-  return structuredClone({ record: recordOf(kept), journal: kept.journal, inbox: kept.inbox });
+function snapshotOf(kept: KeptWorkflow, journal: readonly JournalEntry[] = kept.journal): WorkflowSnapshot {
+  return structuredClone({ record: recordOf(kept), journal, inbox: kept.inbox });
 }
 
 function compareBeginnings(a: WorkflowRecord, b: WorkflowRecord): number {

@@ -2,8 +2,9 @@
 // committed; with a file of its own that means forced to the disk.
 import { PulseworkError } from '../../core/errors.js';
 import { hasEnded } from '../../core/workflow-journal.js';
-import { changedState, endsLease, newState } from '../../ports/workflow-state.js';
+import { changedState, endsLease, isStill, newState } from '../../ports/workflow-state.js';
 import type {
+  AcquireRequest,
   AcquiredWorkflow,
   DueQuestion,
   DueWorkflow,
@@ -20,6 +21,7 @@ import type {
   WorkflowWrite,
   WriteAnswer,
 } from '../../ports/workflow-store.js';
+import type { WorkflowCount } from '../../ports/workflow-progress.js';
 import type { SqliteFileOptions } from './sqlite-file.js';
 import { SqliteFile } from './sqlite-file.js';
 import type { WorkflowRow } from './workflow-statements.js';
@@ -76,14 +78,15 @@ export class SqliteWorkflowStore implements WorkflowStore {
     });
   }
 
-  acquire(key: WorkflowKey, { owner, nowMs, leaseMs }: LeaseRequest): Promise<AcquiredWorkflow | undefined> {
+  acquire(key: WorkflowKey, { owner, nowMs, leaseMs, known }: AcquireRequest): Promise<AcquiredWorkflow | undefined> {
     return this.#write((statements) => {
       const row = statements.find(key);
       if (row === undefined || hasEnded(row.state.status) || row.untilMs > nowMs) return undefined;
       const held = { ...row, epoch: row.epoch + 1, wakeMs: nowMs + leaseMs };
       statements.hold(row.number, held.epoch, owner, held.wakeMs);
       const { epoch, writeVersion } = held;
-      return { ...snapshotOf(statements, held), epoch, writeVersion };
+      const isKnown = isStill(known, { ...row.state, writeVersion });
+      return { ...snapshotOf(statements, held, !isKnown), epoch, writeVersion };
     });
   }
 
@@ -151,6 +154,10 @@ export class SqliteWorkflowStore implements WorkflowStore {
     return this.#read((statements) => statements.list(filter));
   }
 
+  count(names: readonly string[]): Promise<readonly WorkflowCount[]> {
+    return this.#read((statements) => statements.count(names));
+  }
+
   purge(times: { readonly nowMs: number; readonly endedBeforeMs: number; readonly limit: number }): Promise<number> {
     return this.#write((statements) => statements.purge(times.nowMs, times.endedBeforeMs, times.limit));
   }
@@ -164,9 +171,10 @@ export class SqliteWorkflowStore implements WorkflowStore {
   }
 }
 
-function snapshotOf(statements: WorkflowStatements, row: WorkflowRow): WorkflowSnapshot {
+function snapshotOf(statements: WorkflowStatements, row: WorkflowRow, withJournal = true): WorkflowSnapshot {
   const { number } = row;
-  return { record: recordOf(row), journal: statements.journal(number), inbox: statements.events(number, 0) };
+  const journal = withJournal ? statements.journal(number) : [];
+  return { record: recordOf(row), journal, inbox: statements.events(number, 0) };
 }
 
 /** An accepted write. */

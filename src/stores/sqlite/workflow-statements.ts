@@ -1,7 +1,8 @@
 // The SQL of the tables of workflows: one place that knows them. Each is to be called in a transaction. Values are JSON; what
 // is searched for stands in columns beside it.
 import { storedText } from '../../core/stored-text.js';
-import type { JournalEntry } from '../../core/workflow-journal.js';
+import type { JournalEntry, WorkflowStatus } from '../../core/workflow-journal.js';
+import type { WorkflowCount } from '../../ports/workflow-progress.js';
 import type {
   DueQuestion,
   DueWorkflow,
@@ -232,6 +233,20 @@ export class WorkflowStatements {
     return this.#sql(sql)
       .all(...values, limit)
       .map((row) => recordOf(workflowRow(row)));
+  }
+
+  /** Of the index of statuses alone. */
+  count(names: readonly string[]): readonly WorkflowCount[] {
+    const sql = `SELECT name, status, count(*) AS count FROM pulsework_workflow
+      WHERE status IN ('running', 'blocked', 'stuck') GROUP BY status, name`;
+    const byText = new Map(names.map((name) => [storedText(name), name]));
+    return this.#sql(sql)
+      .all()
+      .flatMap((row) => {
+        const name = byText.get(String(row['name']));
+        const status = row['status'] as WorkflowStatus;
+        return name === undefined ? [] : { name, status, count: Number(row['count']) };
+      });
   }
 
   /** @returns how many it has forgotten */

@@ -7,7 +7,7 @@ import { defineWorkflow } from 'pulsework/workflow';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 
-/** `rejects-late` and `hangs` leave what `throws` and `process-gone` leave, later. */
+/** `rejects-late` and `hangs` leave what `throws` and `process-gone` leave, later: the campaign `workflow-crashes` has them all. */
 const GATE_FAULTS = FAULTS.filter((fault) => fault !== 'rejects-late' && fault !== 'hangs');
 
 interface World extends CrashScenario {

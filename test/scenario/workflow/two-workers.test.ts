@@ -15,6 +15,8 @@ interface Worker {
   readonly runtime: Runtime;
   /** Its calls to the store fail from now on, or reach it again. */
   cut(isCut: boolean): void;
+  /** It finds nothing that is due. */
+  blind(isBlind: boolean): void;
 }
 
 class Office {
@@ -26,12 +28,14 @@ class Office {
 
   async worker(name: string, definition: (worker: string) => WorkflowDefinition): Promise<Worker> {
     let isCut = false;
+    let isBlind = false;
     const store = new Proxy(this.#store, {
       get: (target, method) => {
         const value: unknown = Reflect.get(target, method);
         if (typeof value !== 'function') return value;
         return async (...args: unknown[]): Promise<unknown> => {
           if (isCut) throw new Error('cut off');
+          if (isBlind && method === 'due') return [];
           try {
             return await (value as (...given: unknown[]) => Promise<unknown>).apply(target, args);
           } catch (error) {
@@ -51,7 +55,7 @@ class Office {
       }),
     );
     const workflows = await this.#awaited(Workflows.start({ runtime, store, definitions: [definition(name)] }));
-    return { workflows, runtime, cut: (cut) => (isCut = cut) };
+    return { workflows, runtime, cut: (cut) => (isCut = cut), blind: (blind) => (isBlind = blind) };
   }
 
   async close(...workers: readonly Worker[]): Promise<void> {
@@ -96,6 +100,39 @@ it('many workflows are shared out, and each step runs once', async () => {
   expect(new Set(runs.map((run) => run.split(' ')[0]))).toEqual(new Set(['one', 'two']));
   expect(office.refused).toEqual([]);
   await office.close(one, two);
+});
+
+it('a long workflow goes from one to the other and back, and neither goes on from what it had kept of it', async () => {
+  const office = new Office();
+  const runs: string[] = [];
+  const define = (worker: string) =>
+    defineWorkflow({
+      name: 'job',
+      version: 1,
+      input,
+      async run(flow) {
+        let sum = 0;
+        for (let n = 0; n < 120; n++) {
+          sum += await flow.step(`${n}`, () => (runs.push(`${worker} ${n}`), n));
+          await flow.sleep('nap', seconds(7 + (n % 5)));
+        }
+        return sum;
+      },
+    });
+  const workers = [await office.worker('one', define), await office.worker('two', define)] as const;
+  void workers[0].workflows.start('job', { id: '1', input: null });
+  for (let turn = 0; turn < 25; turn++) {
+    workers[turn % 2]?.blind(true);
+    workers[(turn + 1) % 2]?.blind(false);
+    await office.clock.advanceBy(minutes(1));
+  }
+
+  expect(await workers[1].workflows.describe('job', '1')).toMatchObject({ status: 'completed', result: 7_140 });
+  expect(runs.map((run) => Number(run.split(' ')[1]))).toEqual(Array.from({ length: 120 }, (_, n) => n));
+  const changes = runs.filter((run, i) => i > 60 && run.split(' ')[0] !== runs[i - 1]?.split(' ')[0]);
+  expect(changes.length).toBeGreaterThan(3);
+  expect(office.refused).toEqual([]);
+  await office.close(...workers);
 });
 
 it('a signal reaches a step that runs in the other process within a scan interval', async () => {

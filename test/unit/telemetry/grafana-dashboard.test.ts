@@ -3,6 +3,7 @@ import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporte
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { COUNTERS, GAUGES, HISTOGRAMS } from '../../../src/telemetry/instruments.js';
+import { WORKFLOW_METRICS } from '../../../src/telemetry/workflow-instruments.js';
 import { FakeClock } from '../../../src/testing.js';
 import { textOf } from '../../architecture/source-files.js';
 import { dashboard, dashboardQueries, labelsIn, metricsIn } from '../../support/dashboard-queries.js';
@@ -33,7 +34,7 @@ beforeAll(async () => {
 
 describe('docs/grafana-dashboard.json', () => {
   it('is compared with a runtime in which every instrument has a value', () => {
-    const all = [COUNTERS, GAUGES, HISTOGRAMS].flatMap((table) => Object.values(table));
+    const all = [COUNTERS, GAUGES, HISTOGRAMS, WORKFLOW_METRICS].flatMap((table) => Object.values(table));
 
     expect(instruments.toSorted()).toEqual(all.map(({ name }) => name).toSorted());
   });

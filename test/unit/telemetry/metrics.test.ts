@@ -4,6 +4,7 @@ import type { Histogram } from '@opentelemetry/sdk-metrics';
 import { copyProperties } from '../../../src/core/properties.js';
 import type { OpenTelemetryOptions } from '../../../src/otel.js';
 import { openTelemetry } from '../../../src/otel.js';
+import type { OutboxHealth } from '../../../src/ports/runtime-view.js';
 import type { Telemetry } from '../../../src/ports/telemetry.js';
 import type { Point } from '../../support/otel-sdk.js';
 import { OtelSdk } from '../../support/otel-sdk.js';
@@ -260,6 +261,57 @@ describe('of health', () => {
     expect(await held()).toEqual({ 'Billing.charge': 1 });
     first.telemetry.onClose?.();
     expect(await held()).toEqual({ 'Billing.charge': 0 });
+  });
+});
+
+describe('of an outbox', () => {
+  const leading: OutboxHealth = {
+    ...{ store: 'postgres pulsework', role: 'leading' as const, reason: undefined, relayed: 9, claimed: 1 },
+    ...{ waiting: 12, refused: 3, oldestMs: 90_500 },
+  };
+  const standby: OutboxHealth = {
+    ...leading,
+    role: 'standby',
+    claimed: 0,
+    waiting: 0,
+    refused: 0,
+    oldestMs: undefined,
+  };
+  const names = ['leading', 'waiting', 'refused', 'oldest_age'];
+  const valuesOf = async (sdk: OtelSdk) => {
+    const points = await sdk.points();
+    return names.map((name) => points.get(`pulsework.outbox.${name}`)?.map(({ value }) => value));
+  };
+
+  it('gauges say what waits and since when', async () => {
+    const { sdk, runtime } = started();
+    runtime.outbox = leading;
+    const points = await sdk.points();
+
+    expect(names.map((name) => points.get(`pulsework.outbox.${name}`)?.[0]?.value)).toEqual([1, 12, 3, 90.5]);
+    expect(points.get('pulsework.outbox.waiting')?.[0]?.attributes).toEqual({
+      'messaging.system': 'pulsar',
+      'pulsework.outbox.store': 'postgres pulsework',
+    });
+  });
+
+  it('gauges of processes add up to those of the one that leads, and read 0 where nobody has it any more', async () => {
+    const first = started();
+    const second = started({}, first.sdk);
+    first.runtime.outbox = standby;
+    second.runtime.outbox = leading;
+
+    expect(await valuesOf(first.sdk)).toEqual([[1], [12], [3], [90.5]]);
+    second.telemetry.onClose?.();
+    expect(await valuesOf(first.sdk)).toEqual([[0], [0], [0], [0]]);
+    first.telemetry.onClose?.();
+    expect(await valuesOf(first.sdk)).toEqual([[0], [0], [0], [0]]);
+  });
+
+  it('there is none without an outbox', async () => {
+    const { sdk } = started();
+
+    expect(await valuesOf(sdk)).toEqual(names.map(() => undefined));
   });
 });
 

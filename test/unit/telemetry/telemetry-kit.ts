@@ -1,6 +1,6 @@
 // What the runtime would tell the telemetry: starts and reports with everything filled in.
 import { copyProperties } from '../../../src/core/properties.js';
-import type { SubscriptionHealth } from '../../../src/ports/runtime-view.js';
+import type { OutboxHealth, SubscriptionHealth } from '../../../src/ports/runtime-view.js';
 import type { RunObserver, RunStart, SettlementReport, Telemetry } from '../../../src/ports/telemetry.js';
 import type { LogFields, Logger } from '../../../src/index.js';
 import { FakeClock } from '../../../src/testing.js';
@@ -15,6 +15,7 @@ export class RuntimeStub {
   readonly transport = 'test';
   readonly lines: { readonly level: string; readonly message: string; readonly fields: LogFields | undefined }[] = [];
   healths: SubscriptionHealth[] = [];
+  outbox: OutboxHealth | undefined;
 
   get logger(): Logger {
     const at = (level: string) => (message: string, fields?: LogFields) =>
@@ -24,6 +25,10 @@ export class RuntimeStub {
 
   health(): readonly SubscriptionHealth[] {
     return this.healths;
+  }
+
+  outboxHealth(): OutboxHealth | undefined {
+    return this.outbox;
   }
 }
 

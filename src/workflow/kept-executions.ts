@@ -1,0 +1,55 @@
+// Long executions that wait, as they stood at their last write. Replaying a journal of hundreds of entries for each event that
+// comes would cost the square of it; who finds the workflow unchanged goes on with what is here. It is only a saving: what
+// is not here is replayed.
+import type { KnownWorkflow, WorkflowKey } from '../ports/workflow-store.js';
+import type { Execution } from './execution.js';
+
+/** Shorter ones are replayed in less time than it takes to think of them. */
+const MIN_ENTRIES = 100;
+/** Of all that are kept: some tens of megabytes. */
+const MAX_ENTRIES = 50_000;
+
+interface Kept {
+  readonly execution: Execution;
+  readonly known: KnownWorkflow;
+}
+
+export class KeptExecutions {
+  /** The one that was used last is the last. */
+  readonly #kept = new Map<string, Kept>();
+  readonly #minEntries: number;
+  #entries = 0;
+
+  constructor(minEntries = MIN_ENTRIES) {
+    this.#minEntries = minEntries;
+  }
+
+  /** @param writeVersion of the write by which it gave up its lease */
+  keep(key: WorkflowKey, execution: Execution, writeVersion: number): void {
+    if (execution.entries < this.#minEntries || execution.entries > MAX_ENTRIES) return;
+    this.take(key);
+    this.#kept.set(textOf(key), { execution, known: { seed: execution.record.seed, writeVersion } });
+    this.#entries += execution.entries;
+    for (const text of this.#kept.keys()) {
+      if (this.#entries <= MAX_ENTRIES) return;
+      this.#remove(text);
+    }
+  }
+
+  /** Whoever takes it works on it alone. Nobody has written since where the store names the same version. */
+  take(key: WorkflowKey): Kept | undefined {
+    return this.#remove(textOf(key));
+  }
+
+  #remove(text: string): Kept | undefined {
+    const kept = this.#kept.get(text);
+    if (kept === undefined) return undefined;
+    this.#kept.delete(text);
+    this.#entries -= kept.execution.entries;
+    return kept;
+  }
+}
+
+function textOf({ name, id }: WorkflowKey): string {
+  return JSON.stringify([name, id]);
+}

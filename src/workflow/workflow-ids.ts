@@ -1,0 +1,16 @@
+// Ids by which others recognise what a workflow asks for: the same in every repeat, and of nothing else.
+import type { WorkflowRecord } from '../ports/workflow-store.js';
+
+interface Run {
+  readonly record: Pick<WorkflowRecord, 'name' | 'id' | 'run'>;
+}
+
+/** Of a message. @param at the command, and which message of it where there are several */
+export function messageIdOf(execution: Run, at: number | string): string {
+  return `workflow/${idempotencyKeyOf(execution, at)}`;
+}
+
+/** Of a step, or of its compensation. @param at the command */
+export function idempotencyKeyOf({ record: { name, id, run } }: Run, at: number | string): string {
+  return `${name}/${id}/${run}/${at}`;
+}
