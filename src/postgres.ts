@@ -18,6 +18,8 @@ import {
   resolvePostgresOutboxOptions,
 } from './stores/postgres/postgres-options.js';
 import { PostgresOutboxStore } from './stores/postgres/postgres-outbox-store.js';
+import { PostgresWorkflowStore } from './stores/postgres/postgres-workflow-store.js';
+import type { WorkflowStore } from './ports/workflow-store.js';
 import { systemClock } from './system/system-clock.js';
 
 export type {
@@ -67,10 +69,22 @@ export function postgresOutbox(options: PostgresOutboxOptions): AsyncOutbox<Post
 
 /**
  * Transactions for handlers with `effects({ store })`: `effects.transaction(delivery)` is a client of the pool with one open. A run
- * holds one connection until it has ended, so the pool needs as many as handlers run at once, and one for the outbox.
+ * holds one connection until it has ended, so the pool needs as many as handlers run at once, and one for the outbox. A commit is
+ * answered when it is on the disk of the server: `synchronous_commit = off` is `on` in these transactions.
  * @throws ConfigurationError on a wrong or unknown option.
  */
 export function postgresEffects(options: PostgresStoreOptions): EffectStore<PostgresQuerier> {
-  const { database, schema } = resolvePostgresOptions('postgresEffects', options, systemClock);
-  return new PostgresEffectStore(database, schema);
+  return new PostgresEffectStore(resolvePostgresOptions('postgresEffects', options, systemClock));
+}
+
+/**
+ * Workflows in PostgreSQL, for all processes that share the schema: any of them goes on with what another one left. A call that
+ * resolved is committed: it survives what `synchronous_commit` of the pool's user says, by default a crash of the server.
+ * Leases go by the clocks of the processes: keep them within a second or so of each other. Clocks that differ by more cost repeated
+ * steps, never a write by two. `Workflows.start` opens the store and closes it with the runtime; the pool stays open.
+ * @throws ConfigurationError on a wrong or unknown option.
+ */
+export function postgresWorkflowStore(options: PostgresStoreOptions): WorkflowStore {
+  const { database, schema } = resolvePostgresOptions('postgresWorkflowStore', options, systemClock);
+  return new PostgresWorkflowStore(database, schema);
 }

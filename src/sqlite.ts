@@ -114,7 +114,7 @@ export function sqliteOutbox(options: SqliteUserDatabaseOptions): SyncOutbox<Sql
 /**
  * Transactions for handlers with `effects({ store })`: `effects.transaction(delivery)` is the database, with one open. Runs take turns,
  * each from its begin to its end. The connection is for these handlers alone: whatever else is written on it meanwhile is part of
- * the transaction, and what is written by others waits for its end.
+ * the transaction, and what is written by others waits for its end. A commit is answered when it is on the disk.
  * @throws ConfigurationError on a wrong or unknown option.
  */
 export function sqliteEffects(options: SqliteUserDatabaseOptions): EffectStore<SqliteDatabase> {

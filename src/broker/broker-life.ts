@@ -6,7 +6,7 @@ import { isDurable } from './broker-store.js';
 
 export interface BrokerLifeSteps {
   /** Behind the store and before `restore`. */
-  readonly open: () => Promise<void>;
+  readonly open: (stored: StoredBroker) => Promise<void>;
   /** Called once, before anything else is done to the broker. */
   readonly restore: (stored: StoredBroker) => void;
   /** Before the store is closed, also where there is none. */
@@ -68,7 +68,7 @@ export class BrokerLife {
   async #open(): Promise<void> {
     if (this.#durable === undefined) return;
     const stored = await this.#durable.open();
-    await this.#steps.open();
+    await this.#steps.open(stored);
     if (this.#closing !== undefined) throw closed();
     this.#steps.restore(stored);
     this.#isOpen = true;

@@ -61,6 +61,8 @@ export class EmbeddedBroker {
   /** Undefined where there are none. */
   readonly transactions: BrokerTransactions | undefined;
   readonly #pendingAcks: PendingAckStoreProvider | undefined;
+  /** One broker at a time has what it keeps, and with it what is known of transactions: those of earlier ones are nobody's. */
+  readonly #isAlone: boolean;
   readonly #turn = new Turn();
   readonly #faults = new BrokerFaults();
   readonly #entries: EntryMaker;
@@ -77,14 +79,16 @@ export class EmbeddedBroker {
     this.clock = options.clock;
     this.#ledgerIds = new LedgerIds(this.clock.now());
     this.#store = options.store ?? memoryStore;
-    const transactions = options.transactions ?? (isDurable(this.#store) ? { store: this.#store.metadata } : undefined);
+    const metadata = isDurable(this.#store) ? this.#store.metadata : undefined;
+    const transactions = options.transactions ?? (metadata && { store: metadata });
+    this.#isAlone = transactions?.store === metadata;
     this.transactions = transactions && new BrokerTransactions(transactions, this.clock);
     this.#pendingAcks = options.pendingAcks ?? this.transactions?.pendingAcks;
     this.#entries = new EntryMaker(this.options, this.clock);
     const later = (report: () => void): void => this.#turn.later(report);
     this.#life = new BrokerLife(this.#store, {
       // Which topics something of a transaction was left on is to be known before these come.
-      open: async () => this.transactions?.open(),
+      open: async ({ topics }) => this.transactions?.open(this.#isAlone ? topics : undefined),
       restore: (stored) => this.#restore(stored),
       close: () => this.#closeTransactions(),
     });

@@ -1,6 +1,7 @@
 // Exclusive and Failover: one consumer gets everything in order; a redelivery request sends all that is unacknowledged
 // again (S-23), and nothing is counted. On Failover others stand by.
 import type { Timer } from '../ports/clock.js';
+import type { AckSet } from './ack-set.js';
 import { chooseActive } from './active-choice.js';
 import type { BrokerConsumer } from './broker-consumer.js';
 import type { DispatchContext, Dispatcher, DispatcherStats } from './dispatcher.js';
@@ -16,8 +17,11 @@ export class SingleActiveDispatcher implements Dispatcher {
   /** Runs while a new active Failover consumer waits for its first message (S-03). */
   #takeover: Timer | undefined;
   #readPosition = 0;
-  /** Passed over while reading, since they are acknowledged in a transaction: the active consumer was never sent them. */
-  readonly #withheld = new Set<number>();
+  /**
+   * Passed over while reading, all of them or some messages of a batch, since they are acknowledged in a transaction: the active
+   * consumer was never sent these. With what was sent; undefined: nothing.
+   */
+  readonly #withheld = new Map<number, AckSet | undefined>();
 
   constructor(type: 'exclusive' | 'failover', context: DispatchContext) {
     this.type = type;
@@ -73,8 +77,9 @@ export class SingleActiveDispatcher implements Dispatcher {
     this.#active?.forget(position);
   }
 
-  acknowledgedOne(_consumer: BrokerConsumer | undefined, position: number): void {
-    this.#active?.forgetOne(position);
+  acknowledgedOne(consumer: BrokerConsumer | undefined, position: number): void {
+    // What a commit acknowledges has left its consumer before (T-19), and was not sent since.
+    if (consumer !== undefined) this.#active?.forgetOne(position);
   }
 
   left({ position, indexes }: EntryPart): void {
@@ -86,11 +91,11 @@ export class SingleActiveDispatcher implements Dispatcher {
 
   freed(): void {
     const { cursor } = this.#context;
-    for (const position of this.#withheld) {
+    for (const [position, sent] of this.#withheld) {
       if (this.#context.withholds(position)) continue;
-      this.#withheld.delete(position);
+      if (cursor.isAcked(position)) this.#withheld.delete(position);
       // In order, which means all of it again.
-      if (!cursor.isAcked(position)) return this.reset();
+      else if (this.#hasMore(position, sent)) return this.reset();
     }
   }
 
@@ -127,10 +132,24 @@ export class SingleActiveDispatcher implements Dispatcher {
       const position = cursor.nextUnacked(this.#readPosition);
       if (position >= log.readEnd) return undefined;
       this.#readPosition = position + 1;
-      if (log.entryAt(position) === undefined) this.#context.skip(position);
-      else if (this.#context.withholds(position)) this.#withheld.add(position);
-      else return position;
+      const entry = log.entryAt(position);
+      if (entry === undefined) this.#context.skip(position);
+      else if (this.#context.withholds(position)) this.#withheld.set(position, undefined);
+      else {
+        const sent = entry.batchSize > 0 ? this.#context.unackedOf(position) : undefined;
+        if (sent !== undefined && sent !== cursor.unackedOf(position)) this.#withheld.set(position, sent);
+        return position;
+      }
     }
+  }
+
+  /** Whether more of a batch may be sent than was. */
+  #hasMore(position: number, sent: AckSet | undefined): boolean {
+    if (sent === undefined) return true;
+    const now = this.#context.unackedOf(position);
+    const batchSize = this.#context.log.entryAt(position)?.batchSize ?? 0;
+    for (let index = 0; index < batchSize; index++) if (now?.has(index) !== false && !sent.has(index)) return true;
+    return false;
   }
 
   #send(consumer: BrokerConsumer, position: number): void {

@@ -84,6 +84,8 @@ export interface OutboxHealth {
   readonly relayed: number;
   /** Messages in this process that are not published yet. */
   readonly claimed: number;
+  /** Messages that are neither published nor refused, at most a second ago, counted up to 100,000; 0 where this process does not lead. */
+  readonly waiting: number;
   /** Messages that wait for a person; 0 where this process does not lead. */
   readonly refused: number;
   /**

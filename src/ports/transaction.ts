@@ -20,8 +20,8 @@ export interface Transaction {
    */
   commit(): Promise<void>;
   /**
-   * Nothing of it counts: its messages are never shown, what was acknowledged comes again. On Exclusive and Failover the
-   * broker does not send it by itself: it has to be asked for, and with it everything that is unacknowledged there (T-17).
+   * Nothing of it counts: its messages are never shown, what was acknowledged comes again. On Exclusive and Failover not
+   * every broker sends it by itself: ask for it once, by `redeliver`, and everything that is unacknowledged there comes (T-17).
    * May be called again after an error that is retriable. @throws TransportError TRANSACTION_ENDED after a commit, also after
    * one that seemed to fail.
    */

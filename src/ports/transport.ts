@@ -76,7 +76,8 @@ export interface Subscription {
    *   it is open, are acknowledged once it is committed, and come again when it is aborted. The same message in two of them
    *   is a conflict (T-10); one that is acknowledged outside meanwhile stays so whatever becomes of it (T-14).
    * @throws TransportError CONNECTION_LOST (retriable), ALREADY_CLOSED; in a transaction also TRANSACTION_CONFLICT and
-   *   TRANSACTION_ENDED.
+   *   TRANSACTION_ENDED, and there `sent` is false where nothing of the call has reached the broker, and nothing will: the
+   *   messages are here still, and no abort brings them.
    */
   acknowledge(ids: readonly MessageId[], options?: InTransaction): Promise<void>;
   /** Exclusive and Failover only: everything up to and including `id`. @throws TransportError NOT_SUPPORTED elsewhere. */

@@ -245,7 +245,8 @@ export class ConsumerLoop {
       if (orderedNegativeAcks.sendsBack(message)) registry.giveBack(arrival);
       else if (!this.#isTooEarly(arrival)) this.#enter(arrival);
     } else if (arrival.copyOf === 'acknowledged') settler.acknowledgeAgain(message.id);
-    else if (arrival.copyOf === 'alive' && arrival.record.state === 'returning') this.#returned(arrival.record);
+    else if (arrival.copyOf === 'alive' && arrival.record.state === 'returning' && !arrival.record.toBeAskedFor)
+      this.#returned(arrival.record);
   }
 
   /**

@@ -46,6 +46,8 @@ export class DeliveryRecord {
   republishRefused = false;
   /** When what goes on with it now, or went on last, started: a run or a settlement; epoch milliseconds. */
   startedMs = 0;
+  /** The broker is to be asked for its copy: one that comes before is no answer, and may be of a message that is done. */
+  toBeAskedFor = false;
   /** Who observes that run, if anybody does. */
   observer: RunObserver | undefined;
   /** When a kept one is due, epoch milliseconds. */

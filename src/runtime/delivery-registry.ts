@@ -74,6 +74,7 @@ export class DeliveryRegistry {
       clock: options.clock,
       redeliver: (ids) => {
         const ready = ids.filter((id) => this.#mayAskBack(id));
+        for (const id of ready) this.#isAskedFor(id);
         return ready.length === 0 ? Promise.resolve() : options.redeliver(ready);
       },
       onReleased: options.onReleased,
@@ -142,6 +143,8 @@ export class DeliveryRegistry {
   /** Lets the payload go; only the id waits until `dueMs`, then the broker is asked for it. */
   hold(record: DeliveryRecord, dueMs: number): void {
     const { id } = record.message;
+    // What was pending in a transaction when its connection was lost did not come over the next one.
+    const isAsked = record.state === 'returning' || this.#isConnected(record.message);
     record.state = 'gone';
     this.histories.remember(id, record.history);
     const known = this.#live.get(id);
@@ -152,7 +155,7 @@ export class DeliveryRegistry {
       this.#live.delete(id);
     }
     // Over a connection that is gone nothing can be asked: the broker sends it again, and that copy waits on.
-    if (this.#isConnected(record.message)) this.#tracker.add(id, dueMs);
+    if (isAsked) this.#tracker.add(id, dueMs);
     else if (!(known instanceof BatchEntry)) this.#sleepers.add(id, { dueMs, kept: undefined });
     if (known instanceof BatchEntry) this.#afterRun(known);
   }
@@ -165,9 +168,13 @@ export class DeliveryRegistry {
     if (known !== undefined) known.history = withUncounted(known.history);
   }
 
-  /** The broker is asked for what stays here until its copy has come. Over a connection that is gone it comes anyway. */
-  askFor({ message }: DeliveryRecord): void {
-    if (this.#isConnected(message)) this.#tracker.add(message.id, this.#clock.now());
+  /**
+   * The broker is asked for what stays here until its copy has come, over whatever connection there is: what was pending
+   * there when a new one was opened did not come over it.
+   */
+  askFor(record: DeliveryRecord): void {
+    record.toBeAskedFor = true;
+    this.#tracker.add(record.message.id, this.#clock.now());
   }
 
   /** Nothing failed, it is only too early: its id waits, and the redelivery that follows does not count (Y-22). */
@@ -200,8 +207,11 @@ export class DeliveryRegistry {
   connectionLost(topic: string): void {
     for (const known of this.#live.values())
       if (known instanceof BatchEntry) known.askWhenQuiet &&= known.id.topic !== topic;
-    for (const record of [...this.#records()])
-      if (record.state === 'waiting' && record.message.id.topic === topic) this.giveBack(record);
+    for (const record of [...this.#records()]) {
+      if (record.message.id.topic !== topic) continue;
+      record.toBeAskedFor = false;
+      if (record.state === 'waiting') this.giveBack(record);
+    }
     this.#lateCopies.connectionLost(topic);
     for (const { id, dueMs } of this.#tracker.takeAll(topic)) {
       // Of a batch entry the due times stay in the BatchEntry.
@@ -304,6 +314,13 @@ export class DeliveryRegistry {
     if (!(known instanceof BatchEntry) || known.quiet) return true;
     known.askWhenQuiet = true;
     return false;
+  }
+
+  /** What comes from now on may be the answer. */
+  #isAskedFor(id: MessageId): void {
+    const known = this.#live.get(id);
+    if (known instanceof BatchEntry) for (const record of known.records.values()) record.toBeAskedFor = false;
+    else if (known !== undefined) known.toBeAskedFor = false;
   }
 
   #afterRun(batch: BatchEntry): void {

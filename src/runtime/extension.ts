@@ -1,9 +1,11 @@
 // What a layer on top of the runtime adds to one that runs: handlers of its own, and a share in its end. Not for users: they
 // give their handlers to `Runtime.start`.
+import type { GlobalGuard } from '../ports/global-guard.js';
 import type { RuntimeOptions } from './runtime-options.js';
 import type { ResolvedRuntimeOptions } from './runtime-options.js';
 import type { Publishers } from './publishers.js';
 import type { Runtime } from './runtime.js';
+import type { TelemetryHost } from './telemetry-host.js';
 
 export interface RuntimeExtension {
   readonly handlers: RuntimeOptions['handlers'];
@@ -19,6 +21,8 @@ export interface RuntimeExtension {
 export interface ExtensionGround {
   readonly options: ResolvedRuntimeOptions;
   readonly publishers: Publishers;
+  readonly telemetry: TelemetryHost;
+  readonly globalGuard: GlobalGuard;
   readonly fullName: (name: string) => string;
 }
 

@@ -63,6 +63,8 @@ export interface PendingPublish {
   /** Full topic name. */
   readonly topic: string;
   readonly message: EncodedMessage;
+  /** It was recorded earlier, with the context that it belongs to. @default false */
+  readonly isRelayed?: boolean | undefined;
   /** A subscription to keep it for, where the topic has none of that name. */
   readonly initialSubscription?: string | undefined;
   /** The producer that `sequenceId` counts for: another one counts its own. */

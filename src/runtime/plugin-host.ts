@@ -1,5 +1,6 @@
 // Plugins in their order: wrappers composed once, observers called one by one and contained. One that hangs costs no other
 // its hook, and is named.
+import { endsWithin } from '../core/ends-within.js';
 import { PulseworkError, containRejection, toError } from '../core/errors.js';
 import type { Delivery } from '../core/delivery.js';
 import { seconds } from '../core/options.js';
@@ -9,7 +10,6 @@ import type { Logger } from '../ports/logger.js';
 import type { Plugin, PublishRequest } from '../ports/plugin.js';
 import type { RuntimeControl } from '../ports/runtime-view.js';
 import type { SettlementReport } from '../ports/telemetry.js';
-import { endsWithin } from './ends-within.js';
 import { startFailed } from './lifecycle.js';
 import { NextCall } from './next-call.js';
 

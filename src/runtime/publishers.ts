@@ -114,7 +114,8 @@ export class Publishers {
     const publisher = await opening;
     if (publish.by !== publisher) Object.assign(publish, { by: publisher, sequenceId: undefined });
     const sequenceId = (publish.sequenceId ??= publisher.nextSequenceId());
-    const observed = this.#telemetry.startPublish({ kind: publish.kind, topic, message, run: observer });
+    const { kind, isRelayed } = publish;
+    const observed = this.#telemetry.startPublish({ kind, topic, message, run: observer, isRelayed });
     const sent = observed === undefined ? message : { ...message, properties: observed.properties };
     try {
       publish.receipt = await this.#calls.run(`publishing to ${topic}`, () =>

@@ -102,6 +102,10 @@ const TELEMETRY_METHODS = [
   'startBatch',
   'startPublish',
   'onSettled',
+  'contextOf',
+  'startActivation',
+  'onWorkflow',
+  'onWorkflowCounts',
   'onDrain',
   'onClose',
 ] as const satisfies readonly (keyof Telemetry)[];

@@ -2,6 +2,7 @@
 // Also asks, at start, whether there are any: a handler must not find out with its first message.
 import { exponentialBackoff } from '../core/backoff.js';
 import { PulseworkError, TransportError, containRejection, toError } from '../core/errors.js';
+import type { ErrorCode } from '../core/errors.js';
 import { OptionChecker } from '../core/options.js';
 import type { Topic } from '../core/topic.js';
 import { DEFAULT_TRANSACTIONAL } from '../core/transactional-options.js';
@@ -37,6 +38,11 @@ export interface RuntimeTransactionsParts {
   readonly fullName: (name: string) => string;
 }
 
+const SWITCH_ON =
+  'switch transactions on at the brokers (transactionCoordinatorEnabled=true), or leave "transactional" out';
+
+const WITHOUT: readonly ErrorCode[] = ['TRANSACTIONS_UNAVAILABLE', 'NOT_SUPPORTED', 'NOT_ALLOWED'];
+
 /** Between requests to commit that gave no answer. */
 const REPEAT_BACKOFF = exponentialBackoff({ minMs: 100, maxMs: 5_000 });
 
@@ -54,12 +60,8 @@ export class RuntimeTransactions {
       const transaction = await this.#begin(DEFAULT_TRANSACTIONAL.timeoutMs);
       await this.#parts.calls.run('aborting a transaction', () => transaction.abort());
     } catch (error) {
-      const remedy =
-        'switch transactions on at the brokers (transactionCoordinatorEnabled=true), or leave "transactional" out';
-      throw startFailed(
-        `handler ${JSON.stringify(handler)} cannot start: it is "transactional", and no transaction can be begun; ${remedy}`,
-        error,
-      );
+      const what = `handler ${JSON.stringify(handler)} cannot start: it is "transactional", and no transaction can be begun`;
+      throw startFailed(hasNone(error) ? `${what}; ${SWITCH_ON}` : what, error);
     }
   }
 
@@ -235,4 +237,9 @@ function unknownEnd(cause: unknown): TransportError {
   const message =
     'the broker was asked to commit the transaction and gave no clear answer; whether it is committed is unknown';
   return new TransportError('TRANSACTION_OUTCOME_UNKNOWN', message, { retriable: false, cause });
+}
+
+/** The brokers have no transactions, or not for this client. What else fails says itself what to do about it. */
+function hasNone(error: unknown): boolean {
+  return error instanceof TransportError && WITHOUT.includes(error.code);
 }

@@ -1,4 +1,5 @@
 // The runtime: opens every subscription or none, runs handlers until it is told to drain, and closes everything.
+import { endsWithin } from '../core/ends-within.js';
 import { ConfigurationError, PulseworkError, toError } from '../core/errors.js';
 import { OptionChecker } from '../core/options.js';
 import { sourceText } from '../core/subscription-spec.js';
@@ -7,6 +8,7 @@ import type { TransactionalOptions } from '../core/transactional-options.js';
 import { takesFrom } from '../core/topic-pattern.js';
 import type { OutboxHealth, RuntimeControl, SubscriptionHealth } from '../ports/runtime-view.js';
 import type { Subscription } from '../ports/transport.js';
+import { systemGlobalGuard } from '../system/global-guard.js';
 import { explain, explainable } from './explain.js';
 import type { ExtensionGround, RuntimeExtension } from './extension.js';
 import { extensible } from './extension.js';
@@ -15,7 +17,6 @@ import type { HandlerResolver } from './handler-classes.js';
 import { resolverOf } from './handler-classes.js';
 import { openSubscription } from './joined-subscription.js';
 import { Dependencies } from './dependencies.js';
-import { endsWithin } from './ends-within.js';
 import { Lifecycle, startFailed } from './lifecycle.js';
 import type { RuntimeState } from './lifecycle.js';
 import { PluginHost } from './plugin-host.js';
@@ -210,7 +211,8 @@ export class Runtime {
   async #extend(extensionOf: (ground: ExtensionGround) => RuntimeExtension): Promise<void> {
     this.#lifecycle.require('an extension', 'running');
     const { options, fullName } = this.#plan;
-    const extension = extensionOf({ options, publishers: this.#publishers, fullName });
+    const ground = { options, publishers: this.#publishers, telemetry: this.#telemetry, fullName };
+    const extension = extensionOf({ ...ground, globalGuard: systemGlobalGuard });
     const { plan, added } = planMore(this.#plan, extension.handlers);
     const before = this.#runners.length;
     try {

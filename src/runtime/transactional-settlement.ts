@@ -1,6 +1,7 @@
 // Settles a success with messages in one transaction: what follows from the message is published and the message
 // acknowledged, all of it or nothing. The order of the calls is that of `perform`. Before the acknowledgement is sent a call
 // that fails costs nothing but another transaction with the same outcome; after it the delivery comes again by the abort.
+// Whether it was sent is what the port says of it (`TransportError.sent`).
 import { TransportError, containRejection, toError } from '../core/errors.js';
 import type { ErrorCode } from '../core/errors.js';
 import type { OutgoingMessage } from '../core/message.js';
@@ -23,7 +24,7 @@ export type TransactionEnd =
   | { readonly kind: 'committed' }
   /** Nothing of it counts, and the message is still here: the same outcome goes into another transaction. */
   | { readonly kind: 'not-published'; readonly failure: PublishFailure }
-  /** `perform` goes on with it later. */
+  /** `perform` goes on with it later: with the end of the transaction, or with another one, as `pending` says. */
   | { readonly kind: 'again'; readonly call: string; readonly error: Error }
   /** The message comes again, unless the transaction was committed after all: then nothing does. */
   | { readonly kind: 'comes-again'; readonly call: string; readonly error: Error; readonly isHere: boolean };
@@ -31,6 +32,7 @@ export type TransactionEnd =
 /** After these, to the first request to commit, nothing of it counts. After a repeated one they say that it is over, not how. */
 const NOT_COMMITTED: readonly ErrorCode[] = ['TRANSACTION_ABORTED', 'TRANSACTION_ENDED'];
 
+const ACKNOWLEDGING = 'acknowledging';
 const WORDS: Readonly<Record<TransactionCall, string>> = {
   begin: 'beginning a transaction',
   commit: 'committing a transaction',
@@ -70,9 +72,16 @@ export class TransactionalSettlement {
     if (transaction instanceof Error) return { kind: 'again', call: WORDS.begin, error: transaction };
 
     const failure = await this.#options.followUps.publishIn(transaction, pending);
-    if (failure !== undefined) return this.#discard(transaction, pending, failure);
+    if (failure !== undefined) {
+      await this.#discard(transaction, pending);
+      return { kind: 'not-published', failure };
+    }
 
     const acknowledged = await this.#acknowledge(record, transaction, pending);
+    if (isNotSent(acknowledged.failure)) {
+      await this.#discard(transaction, pending);
+      return { kind: 'again', call: ACKNOWLEDGING, error: acknowledged.failure };
+    }
     return this.#end(record, pending, acknowledged);
   }
 
@@ -93,14 +102,9 @@ export class TransactionalSettlement {
   }
 
   /** The message is not in it: it is still here, whatever becomes of the transaction. */
-  async #discard(
-    transaction: Transaction,
-    pending: PendingSettlement,
-    failure: PublishFailure,
-  ): Promise<TransactionEnd> {
+  async #discard(transaction: Transaction, pending: PendingSettlement): Promise<void> {
     // Where that fails the broker aborts it when its time is over: nobody asks to commit it.
     await this.#call('abort', pending, () => transaction.abort()).catch(() => undefined);
-    return { kind: 'not-published', failure };
   }
 
   /** Last in it, and alone: a cumulative one would take along what has its own settlement. */
@@ -114,7 +118,7 @@ export class TransactionalSettlement {
     const observed = telemetry.startAcknowledge(pending.observer);
     orderedNegativeAcks.acknowledging(copy.id);
     try {
-      await calls.run('acknowledging', () => subscription.acknowledge([copy.id], { transaction }));
+      await calls.run(ACKNOWLEDGING, () => subscription.acknowledge([copy.id], { transaction }));
       telemetry.done(observed);
       return { transaction, copy, failure: undefined, mayBeCommitted: false };
     } catch (error) {
@@ -165,7 +169,7 @@ export class TransactionalSettlement {
       // It was never to be committed: when it is over, it is aborted.
       if (!isFinal(error)) return { kind: 'again', call: WORDS.abort, error };
     }
-    return this.#comesAgain(record, open, { isAborted: true, call: 'acknowledging', error: failure });
+    return this.#comesAgain(record, open, { isAborted: true, call: ACKNOWLEDGING, error: failure });
   }
 
   /**
@@ -178,7 +182,8 @@ export class TransactionalSettlement {
     { isAborted, ...why }: { readonly isAborted: boolean; readonly call: string; readonly error: Error },
   ): TransactionEnd {
     const { plan, registry } = this.#options;
-    const isHere = record.message !== copy;
+    // One that came before a request for it may be of a message that is acknowledged: only after a known abort it is worth a run.
+    const isHere = isAborted && record.message !== copy;
     const comesByItself = isAborted && redeliversSingly(plan.spec.type);
     if (!isHere && !comesByItself) registry.askFor(record);
     return { kind: 'comes-again', isHere, ...why };
@@ -196,6 +201,11 @@ export class TransactionalSettlement {
       throw error;
     }
   }
+}
+
+/** The broker has not heard of it and never will: no end of the transaction brings the message. */
+function isNotSent(failure: Error | undefined): failure is TransportError {
+  return failure instanceof TransportError && !failure.sent;
 }
 
 /** Asking again would change nothing. */

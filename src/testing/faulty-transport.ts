@@ -7,7 +7,7 @@ import type { Publisher, PublisherRequest, Subscription, Transport } from '../po
 import { subscriptionWith } from './subscription-with.js';
 
 /**
- * How the call goes wrong. `throws`: at once, nothing done. `rejects-late`: after 5 s, nothing done. `answer-lost`: done,
+ * How the call goes wrong. `throws`: at once, nothing done, and the error says that nothing was sent. `rejects-late`: after 5 s, nothing done. `answer-lost`: done,
  * but the answer is an error. `hangs`: never answers, nothing done. `hangs-done`: done, but never answers.
  * `process-gone`: nothing done, and `onGone` is called: the test ends the process there. `process-gone-done`: the same
  * after it was done.
@@ -161,7 +161,7 @@ export class FaultyTransport implements Transport {
     const never = new Promise<T>(() => undefined);
     switch (this.#plan.fault) {
       case 'throws':
-        throw lost();
+        throw lost({ sent: false });
       case 'rejects-late':
         return new Promise((_, reject) => this.#plan.clock.setTimer(LATE_MS, () => reject(lost())));
       case 'answer-lost':
@@ -218,6 +218,6 @@ function within(where: InTransaction | undefined): InTransaction | undefined {
   return where?.transaction instanceof FaultyTransaction ? { transaction: where.transaction.inner } : where;
 }
 
-function lost(): TransportError {
-  return new TransportError('CONNECTION_LOST', 'the connection was lost on purpose', { retriable: true });
+function lost({ sent }: { readonly sent: boolean } = { sent: true }): TransportError {
+  return new TransportError('CONNECTION_LOST', 'the connection was lost on purpose', { retriable: true, sent });
 }

@@ -13,6 +13,8 @@ import { transactionalBenchmark, transactionalWireBenchmark } from './transactio
 import type { Benchmark } from './variant.js';
 import { wireConsumeBenchmark } from './wire-consume-benchmark.js';
 import { wireProduceBenchmark } from './wire-produce-benchmark.js';
+import { workflowBenchmark } from './workflow-benchmark.js';
+import { workflowSleepersBenchmark } from './workflow-sleepers-benchmark.js';
 
 export const BENCHMARKS: readonly Benchmark[] = [
   runtimeBenchmark,
@@ -29,4 +31,6 @@ export const BENCHMARKS: readonly Benchmark[] = [
   attemptStoreBenchmark,
   durableBenchmark,
   recoveryBenchmark,
+  workflowBenchmark,
+  workflowSleepersBenchmark,
 ];

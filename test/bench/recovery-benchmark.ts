@@ -1,5 +1,5 @@
-// How long a durable broker takes to be ready again where transactions left open acknowledgements behind: from the start to
-// the first message that none of them holds. The baseline is the same folder's topic without a transaction.
+// How long a durable broker takes to be ready again where transactions left open acknowledgements behind: it reads
+// and aborts them, from the start to the first message. The baseline is the same folder's topic without a transaction.
 import { rmSync } from 'node:fs';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -42,7 +42,8 @@ async function measure(inTransactions: boolean): Promise<Measurement> {
   const transport = durable(dir);
   const first = await firstMessage(transport);
   const tookMs = performance.now() - startedMs;
-  if (first !== 'last') throw new Error(`the first message was to be the last one, got ${first}`);
+  // What was freed comes in any order with what nobody held.
+  if (first === undefined || (!inTransactions && first !== 'last')) throw new Error(`the first message was ${first}`);
   await transport.close();
   await rm(dir, { recursive: true });
   return { 'ms until ready': tookMs };

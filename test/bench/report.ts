@@ -41,7 +41,7 @@ export function rowsOf(benchmark: Benchmark, samples: Samples): Row[] {
         ...(comparable ? comparedWith(baseline, pairedRatios(values, baselineValues)) : NOT_COMPARED),
       };
       rows.push(row);
-      if (unit === 'ns/message') rows.push(perSecond(row));
+      if (unit.startsWith('ns/')) rows.push(perSecond(row));
       if (!comparable || !lessBaseline) continue;
       const less = values.map((value, round) => value - (baselineValues[round] ?? NaN));
       const difference = { name: benchmark.name, variant: `${variant}, less ${baseline}`, unit };
@@ -68,7 +68,7 @@ function perSecond(row: Row): Row {
   const rate = (ns: number): number => 1e9 / ns;
   return {
     ...row,
-    unit: 'messages/s',
+    unit: `${row.unit.slice('ns/'.length)}s/s`,
     median: rate(row.median),
     p10: rate(row.p90),
     p90: rate(row.p10),

@@ -19,6 +19,8 @@ import { soakCampaign } from './soak-campaign.js';
 import { transactionKillsCampaign } from './transaction-kills-campaign.js';
 import { transactionsCampaign } from './transactions-campaign.js';
 import { wireCutsCampaign } from './wire-cuts-campaign.js';
+import { workflowCrashesCampaign } from './workflow-crashes-campaign.js';
+import { workflowKillsCampaign } from './workflow-kills-campaign.js';
 
 export const CAMPAIGNS: readonly Campaign[] = [
   conformanceCampaign,
@@ -34,6 +36,8 @@ export const CAMPAIGNS: readonly Campaign[] = [
   orderingModelCampaign,
   transactionsCampaign,
   transactionKillsCampaign,
+  workflowCrashesCampaign,
+  workflowKillsCampaign,
   nackScheduleCampaign,
   otelLinesCampaign,
   outageCampaign,

@@ -11,6 +11,7 @@ function argumentsOrExit(): CampaignArguments {
       process.argv.slice(2),
       CAMPAIGNS.map(({ name }) => name),
       CAMPAIGNS.filter(({ defaultMinutes }) => defaultMinutes !== undefined).map(({ name }) => name),
+      Object.fromEntries(CAMPAIGNS.map(({ name, choices = {} }) => [name, choices])),
     );
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
@@ -27,6 +28,7 @@ if (asked.kind === 'help') {
     runs: asked.runs ?? campaign.defaultRuns,
     seed: asked.seed,
     minutes: asked.minutes,
+    choices: asked.choices,
     progress: process.stderr,
     report: (line) => console.log(line),
   });

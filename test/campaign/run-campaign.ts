@@ -1,7 +1,7 @@
 // Runs a campaign seed by seed and tells of each violation at once, with the command that replays it. A run that throws,
 // hangs, or leaves an error that nobody handles has violated something as well.
 import { replayCommand } from './campaign.js';
-import type { Campaign, ViolatedRun } from './campaign.js';
+import type { Campaign, Choices, ViolatedRun } from './campaign.js';
 import { Progress } from './progress.js';
 import type { ProgressOutput } from './progress.js';
 
@@ -14,6 +14,8 @@ export interface CampaignRequest {
   readonly seed: number;
   /** @default the campaign's own */
   readonly minutes?: number | undefined;
+  /** @default none */
+  readonly choices?: Choices | undefined;
   readonly progress: ProgressOutput;
   /** Takes the lines of the report. */
   readonly report: (line: string) => void;
@@ -24,7 +26,7 @@ export type ExitCode = 0 | 1 | 2;
 
 export async function runCampaign(campaign: Campaign, request: CampaignRequest): Promise<ExitCode> {
   try {
-    const missing = await campaign.setUp?.();
+    const missing = await campaign.setUp?.(request.choices ?? {});
     if (missing === undefined) return await runAll(campaign, request);
     request.report(`${campaign.name} cannot run: ${missing}`);
     return 2;
@@ -35,7 +37,7 @@ export async function runCampaign(campaign: Campaign, request: CampaignRequest):
 
 async function runAll(
   campaign: Campaign,
-  { runs, seed: firstSeed, minutes = campaign.defaultMinutes, progress, report }: CampaignRequest,
+  { runs, seed: firstSeed, minutes = campaign.defaultMinutes, choices = {}, progress, report }: CampaignRequest,
 ): Promise<ExitCode> {
   const shown = new Progress(progress, campaign.name, runs);
   const violated: ViolatedRun[] = [];
@@ -45,12 +47,12 @@ async function runAll(
     while (begun < runs && violated.length < MAX_VIOLATED_RUNS) {
       const seed = firstSeed + begun;
       begun += 1;
-      const violations = await runOnce(campaign, seed, minutes);
+      const violations = await runOnce(campaign, { seed, minutes, choices });
       done += 1;
       if (violations.length > 0) {
         violated.push({ seed, violations });
         shown.clear();
-        for (const line of linesOf(campaign, { seed, violations }, minutes)) report(line);
+        for (const line of linesOf(campaign, { seed, violations }, { minutes, choices })) report(line);
       }
       shown.update(done, violated.length);
     }
@@ -64,15 +66,19 @@ async function runAll(
   return violated.length === 0 ? 0 : 1;
 }
 
-async function runOnce(campaign: Campaign, seed: number, minutes: number | undefined): Promise<readonly string[]> {
+interface Run {
+  readonly seed: number;
+  readonly minutes: number | undefined;
+  readonly choices: Choices;
+}
+
+async function runOnce(campaign: Campaign, run: Run): Promise<readonly string[]> {
   const unhandled: string[] = [];
   const collect = (error: unknown): void => void unhandled.push(`an error that nobody handled: ${stackOf(error)}`);
   process.on('uncaughtException', collect);
   process.on('unhandledRejection', collect);
   try {
-    const violations = await withinLimit(campaign, seed, minutes ?? 0).catch((error: unknown) => [
-      `it threw ${stackOf(error)}`,
-    ]);
+    const violations = await withinLimit(campaign, run).catch((error: unknown) => [`it threw ${stackOf(error)}`]);
     return [...violations, ...unhandled];
   } finally {
     process.off('uncaughtException', collect);
@@ -80,22 +86,30 @@ async function runOnce(campaign: Campaign, seed: number, minutes: number | undef
   }
 }
 
-async function withinLimit(campaign: Campaign, seed: number, minutes: number): Promise<readonly string[]> {
+async function withinLimit(campaign: Campaign, { seed, minutes = 0, choices }: Run): Promise<readonly string[]> {
   const runLimitMs = (campaign.runLimitMs ?? DEFAULT_RUN_LIMIT_MS) + minutes * 60_000;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<readonly string[]>((resolve) => {
     timer = setTimeout(() => resolve([`it did not end within ${runLimitMs} ms`]), runLimitMs);
   });
   try {
-    return await Promise.race([campaign.run(seed, minutes), late]);
+    return await Promise.race([campaign.run(seed, minutes, choices), late]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-function linesOf(campaign: Campaign, { seed, violations }: ViolatedRun, minutes?: number): readonly string[] {
+function linesOf(
+  campaign: Campaign,
+  { seed, violations }: ViolatedRun,
+  { minutes, choices }: Omit<Run, 'seed'>,
+): readonly string[] {
   const heading = `${campaign.name}, seed ${seed}: ${violations.length} violated`;
-  return [heading, ...violations.map((each) => `  - ${each}`), `  replay: ${replayCommand(campaign, seed, minutes)}`];
+  return [
+    heading,
+    ...violations.map((each) => `  - ${each}`),
+    `  replay: ${replayCommand(campaign, seed, minutes, choices)}`,
+  ];
 }
 
 function stackOf(error: unknown): string {

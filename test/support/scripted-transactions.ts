@@ -11,11 +11,17 @@ import { transportWith } from './transport-with.js';
 export type Play = (run: () => Promise<void>) => Promise<void>;
 type Step = 'begin' | 'publish' | 'acknowledge' | 'commit' | 'abort' | 'redeliver';
 
-/** Nothing was done. */
+/** Nothing was done, and who called cannot know. */
 export const fails =
   (code: ErrorCode = 'CONNECTION_LOST', retriable = true): Play =>
   () =>
     Promise.reject(new TransportError(code, `${code} on purpose`, { retriable }));
+
+/** Nothing was done, and nothing was sent. */
+export const notSent =
+  (code: ErrorCode = 'CONNECTION_LOST', retriable = true): Play =>
+  () =>
+    Promise.reject(new TransportError(code, `${code} on purpose`, { retriable, sent: false }));
 
 /** It was done, and the answer did not come. */
 export const answerLost =

@@ -8,6 +8,8 @@ import type { MetadataStore } from '../../ports/metadata-store.js';
 import type { CoordinatorOptions } from './coordinator-options.js';
 import { resolveCoordinatorOptions } from './coordinator-options.js';
 import { Departures } from './departures.js';
+import { removeLeftovers } from './leftovers.js';
+import type { KeptTopic } from './leftovers.js';
 import { metadataPendingAckLogs } from './pending-ack-log.js';
 import { DispatchingPendingAckStoreProvider } from './pending-ack-providers.js';
 import type { PendingAckOwner, PendingAckStoreProvider } from './pending-ack-store.js';
@@ -34,6 +36,8 @@ export class BrokerTransactions {
   readonly #records: TxnMetadataStore;
   readonly #coordinator: TransactionCoordinator;
   readonly #departures: Departures;
+  readonly #provider: PendingAckStoreProvider;
+  readonly #report: (error: unknown) => void;
   /** Where something was left by an earlier broker; keys of topics and of subscriptions. */
   readonly #left = new Set<string>();
   #opening: Promise<void> | undefined;
@@ -42,6 +46,7 @@ export class BrokerTransactions {
   constructor(options: BrokerTransactionOptions, clock: Clock) {
     const { store, onFailed, ...coordinator } = checked(options);
     const report = (error: unknown): void => onFailed?.(toError(error));
+    this.#report = report;
     this.#options = options;
     this.#records = new TxnMetadataStore(store);
     this.#coordinator = new TransactionCoordinator({
@@ -50,18 +55,19 @@ export class BrokerTransactions {
     const places = { records: this.#records, report };
     this.buffers = new TransactionBuffers(places, (topic) => this.#isLeft(() => segmentKey(topic)));
     this.#departures = new Departures(report);
-    this.pendingAcks = this.#lazy(
-      new DispatchingPendingAckStoreProvider({ ...places, logs: metadataPendingAckLogs(store) }),
-    );
+    this.#provider = new DispatchingPendingAckStoreProvider({ ...places, logs: metadataPendingAckLogs(store) });
+    this.pendingAcks = this.#lazy(this.#provider);
   }
 
   /**
    * What earlier brokers left is looked after from now on. Comes before the first transaction by itself; a broker whose topics
    * outlive it calls it before it loads them. More calls than one are allowed, also after one that failed.
+   * @param kept by a broker that has the store for itself: everything that it keeps. Then whoever had a transaction that is
+   *   open is gone, so it is aborted, and records of what is not kept are removed.
    * @throws what the store throws.
    */
-  open(): Promise<void> {
-    this.#opening ??= this.#open().catch((error: unknown) => {
+  open(kept?: readonly KeptTopic[]): Promise<void> {
+    this.#opening ??= this.#open(kept).catch((error: unknown) => {
       this.#opening = undefined;
       throw error;
     });
@@ -89,11 +95,18 @@ export class BrokerTransactions {
     await this.#options.store.close();
   }
 
-  async #open(): Promise<void> {
+  async #open(kept: readonly KeptTopic[] | undefined): Promise<void> {
     await this.#options.store.open();
     const left = [await this.#records.writtenSegments(), await this.#records.acknowledgingSubscriptions()];
     for (const key of left.flat()) this.#left.add(key);
+    // What fails is left to its time, and to the next broker: a disk that is full must not keep the topics closed.
+    if (kept !== undefined) await this.#clearUp(kept).catch(this.#report);
     await this.#coordinator.start();
+  }
+
+  async #clearUp(kept: readonly KeptTopic[]): Promise<void> {
+    await this.#coordinator.abortOpen();
+    await removeLeftovers({ records: this.#records, provider: this.#provider, left: this.#left }, kept);
   }
 
   #isLeft(keyOf: () => string): boolean {

@@ -111,14 +111,7 @@ export class BufferRecords {
 
   /** The topic is deleted. Rejects where something may be left. */
   async removeAll(): Promise<void> {
-    const { name } = this.#topic;
-    const ops = await this.#records.writesTo(name);
-    const aborted = await this.#records.abortedOn(name);
-    await allDone([
-      ...ops.map(({ path }) => this.#records.deleteOp(path)),
-      ...aborted.map(({ transaction }) => this.#records.deleteAborted(name, transaction)),
-      this.#records.deleteWatermark(name),
-    ]);
+    await removeRecordsOf(this.#topic.name, this.#records);
   }
 
   async #write(firstHidden: () => number): Promise<void> {
@@ -169,4 +162,15 @@ export class BufferRecords {
 function placeOf(log: TopicLog, position: number): EntryPlace | undefined {
   const ledger = log.ledgerOf(position);
   return ledger && { ledgerId: ledger.id, entryId: position - ledger.first };
+}
+
+/** Of a topic that is deleted, by its full name. Rejects where something may be left. */
+export async function removeRecordsOf(topic: string, records: TxnMetadataStore): Promise<void> {
+  const ops = await records.writesTo(topic);
+  const aborted = await records.abortedOn(topic);
+  await allDone([
+    ...ops.map(({ path }) => records.deleteOp(path)),
+    ...aborted.map(({ transaction }) => records.deleteAborted(topic, transaction)),
+    records.deleteWatermark(topic),
+  ]);
 }

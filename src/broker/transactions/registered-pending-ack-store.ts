@@ -32,7 +32,7 @@ export class RegisteredPendingAckStore implements PendingAckStore {
     this.#open = new OpenTransactions({ records, apply: (...end) => this.#apply(...end), report });
   }
 
-  /** Whoever opened it asks for a `reconcile` next: what has ended meanwhile is applied then. */
+  /** What has ended meanwhile is applied before anything is sent (T-41): what it frees comes in its place. */
   async replay(target: PendingAckTarget): Promise<void> {
     this.#target = target;
     const { topic, subscription } = this.#owner;
@@ -49,6 +49,7 @@ export class RegisteredPendingAckStore implements PendingAckStore {
     }
     if (this.#open.isClosed) this.#watch.close();
     this.#open.recovered();
+    await this.#open.reconcile();
   }
 
   async appendIndividual(transaction: string, entries: readonly AckedEntry[]): Promise<void> {

@@ -20,7 +20,7 @@ import type { TransactionId } from '../../core/transaction-id.js';
 import { transactionKey } from '../../core/transaction-id.js';
 import { parseTransactionKey } from './txn-paths.js';
 import { TransactionNumbers } from './transaction-numbers.js';
-import { abortOverdue, collectEnded } from './transaction-sweeps.js';
+import { abortOpen, abortOverdue, collectEnded } from './transaction-sweeps.js';
 import type { SweepParts } from './transaction-sweeps.js';
 import type { TxnMetadataStore } from './txn-metadata-store.js';
 import type { FinalState } from './txn-paths.js';
@@ -123,6 +123,11 @@ export class TransactionCoordinator {
       }
       this.#forget(id);
     });
+  }
+
+  /** Aborts everything that is open, whoever has it: before `start`, by whoever knows that nobody has it any more. */
+  abortOpen(): Promise<void> {
+    return this.#ask(() => abortOpen(this.#sweepParts));
   }
 
   /** Aborts what is open past its deadline, now: what else a timer does. */

@@ -21,8 +21,8 @@ const FOLLOWED_BY: Readonly<Record<TransactionState, readonly FinalState[]>> = {
 };
 
 /**
- * Resolves when the outcome is decided and everybody was told; they apply it in their own time (T-30). Asked again it tells
- * them again, which repairs what an earlier call did not come to (T-36).
+ * Resolves when the outcome is decided and everybody was told; they apply it in their own time (T-30). Asked again, for
+ * whatever end, it tells them again, which repairs what an earlier call did not come to (T-36).
  * @param check of the header, before anything is decided.
  * @throws TransportError TRANSACTION_ENDED; what the store throws: then ask again.
  */
@@ -38,7 +38,12 @@ export async function endTransaction(
     if (found === undefined) throw transactionNotFound(id);
     check(found.header);
     const { state } = found.header;
-    if (!FOLLOWED_BY[state].includes(to)) throw invalidTransition(id, state as FinalState, to);
+    if (!FOLLOWED_BY[state].includes(to)) {
+      const ended = state as FinalState;
+      // Whoever asks for another end may have got no answer to the first one, which told nobody.
+      await tellParticipants(parts, transaction, ended);
+      throw invalidTransition(id, ended, to);
+    }
     if (state === to || (await isDecided(parts, found, to))) break;
   }
   await tellParticipants(parts, transaction, to);

@@ -10,9 +10,19 @@ export function transactionNotFound(id: TransactionId): TransportError {
   return final('TRANSACTION_ENDED', `Transaction not found: ${transactionText(id)}`);
 }
 
+/** Asked to end otherwise than it ended; whoever asked learns how it did. */
+export class EndedOtherwise extends TransportError {
+  readonly state: FinalState;
+
+  constructor(message: string, state: FinalState) {
+    super('TRANSACTION_ENDED', message, { retriable: false });
+    this.state = state;
+  }
+}
+
 /** Pulsar's InvalidTxnStatus (T-36). */
 export function invalidTransition(id: TransactionId, from: FinalState, to: FinalState): TransportError {
-  return final('TRANSACTION_ENDED', `Transaction ${transactionText(id)} is ${from}, cannot transition to ${to}`);
+  return new EndedOtherwise(`Transaction ${transactionText(id)} is ${from}, cannot transition to ${to}`, from);
 }
 
 /** Pulsar's UnsupportedTxnAction (T-36). */

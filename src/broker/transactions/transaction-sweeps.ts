@@ -26,6 +26,15 @@ export async function abortOverdue(parts: SweepParts): Promise<void> {
   }
 }
 
+/** All that is open: for a coordinator that knows that nobody is there who could end it. */
+export async function abortOpen(parts: SweepParts): Promise<void> {
+  for (;;) {
+    const open = await parts.store.open(PAGE);
+    await allDone(open.map(({ transaction }) => abort(parts, transaction)));
+    if (open.length < PAGE || parts.isClosed()) return;
+  }
+}
+
 async function abort(parts: SweepParts, transaction: string): Promise<void> {
   try {
     await endTransaction(parts, parseTransactionKey(transaction), 'ABORTED');

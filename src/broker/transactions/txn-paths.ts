@@ -99,6 +99,20 @@ export function subscriptionKey(segment: string, subscription: string): string {
   return `${segmentKey(segment)}:${urlEncoded('a subscription', subscription)}`;
 }
 
+/** Reads what `segmentKey` wrote. */
+export function parseSegmentKey(key: string): string {
+  return decodeURIComponent(key.replaceAll('+', '%20'));
+}
+
+/** Reads what `subscriptionKey` wrote; undefined for the key of a segment. */
+export function parseSubscriptionKey(
+  key: string,
+): { readonly topic: string; readonly subscription: string } | undefined {
+  const [topic, subscription] = key.split(':');
+  if (topic === undefined || subscription === undefined) return undefined;
+  return { topic: parseSegmentKey(topic), subscription: parseSegmentKey(subscription) };
+}
+
 /** A whole number from 0 as 20 digits: as texts they stand in their own order. */
 export function numberKey(value: number): string {
   return String(value).padStart(NUMBER_DIGITS, '0');

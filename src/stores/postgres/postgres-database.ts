@@ -44,9 +44,12 @@ export class PostgresDatabase {
     return this.#repeated(doing, () => this.#options.pool.query(text, values));
   }
 
-  /** All or nothing. `act` may be called more than once. @throws PulseworkError STORE_*, as `query`, and what `act` throws */
-  transaction<T>(doing: string, act: (client: PostgresQuerier) => Promise<T>): Promise<T> {
-    return this.#repeated(doing, () => this.#withClient((client) => inTransaction(client, act)));
+  /**
+   * All or nothing. `act` may be called more than once. @param begin what begins it. @default BEGIN
+   * @throws PulseworkError STORE_*, as `query`, and what `act` throws
+   */
+  transaction<T>(doing: string, act: (client: PostgresQuerier) => Promise<T>, begin = 'BEGIN'): Promise<T> {
+    return this.#repeated(doing, () => this.#withClient((client) => inTransaction(client, begin, act)));
   }
 
   /** A connection until it is released. Whoever has it listens to its errors. @throws PulseworkError STORE_* */
@@ -101,9 +104,13 @@ export class PostgresDatabase {
   }
 }
 
-async function inTransaction<T>(client: PostgresClient, act: (client: PostgresQuerier) => Promise<T>): Promise<T> {
-  await client.query('BEGIN');
+async function inTransaction<T>(
+  client: PostgresClient,
+  begin: string,
+  act: (client: PostgresQuerier) => Promise<T>,
+): Promise<T> {
   try {
+    await client.query(begin);
     const result = await act(client);
     await client.query('COMMIT');
     return result;

@@ -1,5 +1,6 @@
 // What is acknowledged in transactions: not sent while they are open, done once they are committed, free after an abort; and
 // what is published and acknowledged in one, together.
+import { TransportError } from '../../core/errors.js';
 import { SUBSCRIPTION_TYPES } from '../../core/subscription-spec.js';
 import type { ConformanceCase } from './conformance-case.js';
 import { forTypes } from './conformance-case.js';
@@ -81,10 +82,11 @@ const single: readonly ConformanceCase[] = forTypes(['exclusive', 'failover'], (
     const transaction = await world.begin();
     await subscription.acknowledgeIn(transaction, a);
     await world.abort(transaction);
-    // Moments later: some clients ask by themselves.
+    // Moments later: brokers of Pulsar 4.0.7 send everything again by themselves, too.
     await subscription.takeUntilQuiet();
     await subscription.redeliver(a);
     await subscription.expectTexts('a', 'b', 'c');
+    await subscription.expectQuiet();
   },
 }));
 
@@ -239,6 +241,39 @@ const conflicts: readonly ConformanceCase[] = [
   },
 ];
 
+const sentOf = (error: Error): boolean | undefined => (error instanceof TransportError ? error.sent : undefined);
+
+const refusals: readonly ConformanceCase[] = [
+  {
+    title: 'an acknowledgement that is refused before it is sent says so, and one that the broker refuses does not',
+    rules: [
+      'T-02: nothing can be done in a transaction that is not open: it is refused here, and the port says that nothing was sent',
+      'T-10: what is pending in another one the broker refuses: that was sent',
+    ],
+    needs: NEEDS,
+    async run(world) {
+      const topic = await world.newTopic();
+      await world.publish(topic, 'a', 'b');
+      const subscription = await world.subscribe(topic);
+      const [a, b] = await subscription.take(2);
+      const [ended, open, other] = [await world.begin(), await world.begin(), await world.begin()];
+      await world.abort(ended);
+      const late = await expectRefused(subscription.acknowledgeIn(ended, a), 'TRANSACTION_ENDED', 'after the end');
+      expectEqual(sentOf(late), false, 'after the end: whether it was sent');
+      await subscription.acknowledgeIn(open, a);
+      const twice = await expectRefused(subscription.acknowledgeIn(other, a), 'TRANSACTION_CONFLICT', 'in two of them');
+      expectEqual(sentOf(twice), true, 'in two of them: whether it was sent');
+      await subscription.close();
+      const closed = await expectRefused(subscription.acknowledgeIn(open, b), 'ALREADY_CLOSED', 'when it is closed');
+      expectEqual(sentOf(closed), false, 'when it is closed: whether it was sent');
+      await world.abort(open);
+      await world.abort(other);
+      const next = await world.subscribe(topic);
+      expectEqual(textsOf(await next.take(2)).toSorted(), ['a', 'b'], 'what is unacknowledged');
+    },
+  },
+];
+
 const loaded: readonly ConformanceCase[] = [
   {
     title: 'what is pending when its topic is unloaded stays pending, and ends with its transaction',
@@ -297,5 +332,6 @@ export const transactionalAckCases: readonly ConformanceCase[] = [
   ...single,
   ...together,
   ...conflicts,
+  ...refusals,
   ...loaded,
 ];

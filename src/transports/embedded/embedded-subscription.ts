@@ -14,6 +14,7 @@ import { groupedByPart, notOfSubscription, partOf, seeksMessage } from '../../co
 import type { Logger } from '../../ports/logger.js';
 import type { InTransaction } from '../../ports/transaction.js';
 import type { Subscription, SubscriptionState } from '../../ports/transport.js';
+import { acknowledgingIn } from '../../transactions/acknowledging-in.js';
 import { transactionOf } from '../../transactions/open-transaction.js';
 import type { OpenTransaction } from '../../transactions/open-transaction.js';
 import type { EmbeddedBroker } from '../../broker/embedded-broker.js';
@@ -89,12 +90,13 @@ export class EmbeddedSubscription implements Subscription {
 
   /** Each topic takes its own all or none; what fails on one lets none of it be committed. */
   #acknowledgeIn(transaction: OpenTransaction, ids: readonly MessageId[]): Promise<void> {
-    const links = [...this.#byAttachment(ids)].map(([one, own]) => [one.connectedLink(), own] as const);
-    return transaction.run(async () => {
-      const results = links.map(([link, own]) => link.acknowledgeIn(transaction, own));
-      // All of them: the end of the transaction waits for this.
-      await Promise.allSettled(results);
-      await Promise.all(results);
+    return acknowledgingIn(transaction, () => {
+      const links = [...this.#byAttachment(ids)].map(([one, own]) => [one.connectedLink(), own] as const);
+      return links.map(
+        ([link, own]) =>
+          (sending) =>
+            link.acknowledgeIn(transaction, own, sending),
+      );
     });
   }
 

@@ -1,9 +1,8 @@
 // Transactions of one client on the embedded broker: who publishes and acknowledges in them needs no registration first, and
 // how one ended the broker remembers, so that a repeated commit is answered as the first one (T-35, T-36).
-import { TransportError } from '../../core/errors.js';
-import type { TransactionId } from '../../core/transaction-id.js';
 import type { Clock } from '../../ports/clock.js';
 import type { BrokerTransactions } from '../../broker/transactions/broker-transactions.js';
+import { EndedOtherwise, isEnded } from '../../broker/transactions/transaction-errors.js';
 import { OpenTransaction } from '../../transactions/open-transaction.js';
 import type { CoordinatorCalls } from '../../transactions/open-transaction.js';
 
@@ -24,36 +23,17 @@ export async function beginOn(transactions: BrokerTransactions, parts: BeginPart
 }
 
 function coordinatorCalls(transactions: BrokerTransactions): CoordinatorCalls {
-  let mayBeCommitted = false;
   return {
     addPartition: () => Promise.resolve(),
     addSubscription: () => Promise.resolve(),
-    commit: (id) => {
-      mayBeCommitted = true;
-      return transactions.end(id, 'commit');
-    },
-    // One that was never to be committed is aborted when it is not known any more. Else its header decides.
+    commit: (id) => transactions.end(id, 'commit'),
+    // One that is not known any more is aborted. That it is committed, by a request that seemed to fail, is to be told.
     abort: async (id) => {
       try {
         await transactions.end(id, 'abort');
       } catch (error) {
-        if (!isEnded(error) || (mayBeCommitted && (await isCommitted(transactions, id)))) throw error;
+        if (!isEnded(error) || (error instanceof EndedOtherwise && error.state === 'COMMITTED')) throw error;
       }
     },
   };
-}
-
-/** Of one that has ended: asked for again, a commit succeeds where it was the end. */
-async function isCommitted(transactions: BrokerTransactions, id: TransactionId): Promise<boolean> {
-  try {
-    await transactions.end(id, 'commit');
-    return true;
-  } catch (error) {
-    if (isEnded(error)) return false;
-    throw error;
-  }
-}
-
-function isEnded(error: unknown): boolean {
-  return error instanceof TransportError && error.code === 'TRANSACTION_ENDED';
 }

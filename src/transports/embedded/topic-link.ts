@@ -74,14 +74,15 @@ export class TopicLink implements ConsumerSink {
 
   /**
    * As parts of `transaction`, all or none: those of chunks with all of their entries.
-   * @throws TransportError TRANSACTION_CONFLICT, TRANSACTION_ENDED, BROKER_ERROR.
+   * @param sending called just before the broker is asked. @throws TransportError TRANSACTION_CONFLICT, TRANSACTION_ENDED, BROKER_ERROR.
    */
-  async acknowledgeIn(transaction: OpenTransaction, ids: readonly MessageId[]): Promise<void> {
+  async acknowledgeIn(transaction: OpenTransaction, ids: readonly MessageId[], sending: () => void): Promise<void> {
     transaction.checkMayChange();
     const { chunks } = this.#owner;
     const messages = chunks.among(ids);
     const entries = messages.flatMap((message) => message.entries);
     const single = ids.filter((id) => chunks.among([id]).length === 0);
+    sending();
     await this.handle.acknowledgeIn(transactionKey(transaction.id), [...single, ...chunks.idsOf(entries)]);
     transaction.join({ committed: () => chunks.confirmed(messages), aborted: () => undefined });
   }

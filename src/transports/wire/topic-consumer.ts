@@ -153,8 +153,8 @@ export class TopicConsumer implements ConsumerSide {
   }
 
   /** As parts of `transaction`. Resolves once they are in there. @throws TransportError, see `TransactionalAcks`. */
-  acknowledgeIn(transaction: OpenTransaction, ids: readonly MessageId[]): Promise<void> {
-    return this.#inTransactions.acknowledge(transaction, ids);
+  acknowledgeIn(transaction: OpenTransaction, ids: readonly MessageId[], sending: () => void): Promise<void> {
+    return this.#inTransactions.acknowledge(transaction, ids, sending);
   }
 
   async acknowledgeCumulative(id: MessageId): Promise<void> {

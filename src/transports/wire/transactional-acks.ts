@@ -1,7 +1,6 @@
 // Acknowledgements of one consumer that are parts of transactions. They name what the call named and nothing else: what
 // else of a batch is acknowledged would be acknowledged twice, which is a conflict (T-10).
 import type { MessageId } from '../../core/message-id.js';
-import { redeliversSingly } from '../../core/subscription-spec.js';
 import { AckSet } from './ack-set.js';
 import { BatchEntry } from './batch-acks.js';
 import type { Connection } from './connection.js';
@@ -18,7 +17,6 @@ export interface SettlingConsumer {
   readonly topic: string;
   /** @throws TransportError while nothing can be settled. */
   checkSettles(): Connection;
-  redeliverAll(): void;
 }
 
 export interface TransactionalAcksParts {
@@ -39,17 +37,22 @@ export class TransactionalAcks {
     this.#parts = parts;
   }
 
-  /** Resolves once it is in there. @throws TransportError TRANSACTION_CONFLICT, TRANSACTION_ENDED, CONNECTION_LOST, ... */
-  async acknowledge(transaction: OpenTransaction, ids: readonly MessageId[]): Promise<void> {
+  /**
+   * Resolves once it is in there. @param sending called just before the broker is asked for it.
+   * @throws TransportError TRANSACTION_CONFLICT, TRANSACTION_ENDED, CONNECTION_LOST, ...
+   */
+  async acknowledge(transaction: OpenTransaction, ids: readonly MessageId[], sending: () => void): Promise<void> {
     const { topic } = this.#consumer;
     this.#consumer.checkSettles();
     await transaction.addSubscription(topic, this.#parts.spec.subscription);
     transaction.checkMayChange();
     const connection = this.#consumer.checkSettles();
-    transaction.join({ committed: () => this.#committed(ids), aborted: () => this.#aborted() });
+    // Where a broker sends nothing by itself after an abort, whoever aborts asks: so the port has it of every transport (T-17).
+    transaction.join({ committed: () => this.#committed(ids), aborted: () => undefined });
     const { mostBits: txnidMostBits, leastBits: txnidLeastBits } = transaction.id;
     const messageId = this.#onlyThese(ids);
     const body = { consumerId: this.#parts.consumerId, ackType: INDIVIDUAL, messageId, txnidLeastBits, txnidMostBits };
+    sending();
     await this.#unlessDetached(connection.requestAck(body, topic));
   }
 
@@ -101,15 +104,6 @@ export class TransactionalAcks {
         const item = entryAcks.acknowledge(id);
         if (item instanceof BatchEntry && item.own.isEmpty) acks.add(item).catch(() => undefined);
       }
-    }
-  }
-
-  #aborted(): void {
-    if (redeliversSingly(this.#parts.spec.type)) return; // The broker sends them by itself.
-    try {
-      this.#consumer.redeliverAll();
-    } catch {
-      // It is not attached: all of it comes again when it is.
     }
   }
 }

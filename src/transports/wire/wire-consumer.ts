@@ -1,6 +1,6 @@
 // The consumer of the wire client for use without the runtime: a subscription with Pulsar's negative acknowledgements
 // (PIP-106) and ack timeout. Who has delays of its own, as the runtime has, takes the subscription alone.
-import { PulseworkError } from '../../core/errors.js';
+import { PulseworkError, notSent } from '../../core/errors.js';
 import type { ReceivedMessage } from '../../core/message.js';
 import { checkMessageId } from '../../core/message-id.js';
 import type { MessageId } from '../../core/message-id.js';
@@ -180,7 +180,11 @@ export class WireConsumer implements Subscription {
 
   async #acknowledge(ids: readonly MessageId[], options?: InTransaction): Promise<void> {
     // First: a foreign id fails the call before anything is cancelled (G-04).
-    this.#subscription.checkIds(ids);
+    try {
+      this.#subscription.checkIds(ids);
+    } catch (error) {
+      throw notSent(error);
+    }
     this.#redelivery.acknowledged(ids);
     const answer = this.#subscription.acknowledge(ids, options);
     this.#resolved(ids, options);

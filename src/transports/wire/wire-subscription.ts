@@ -20,6 +20,7 @@ import type { ConsumerOwner } from './topic-consumer.js';
 import { TopicConsumers } from './topic-consumers.js';
 import type { TopicConsumersParts } from './topic-consumers.js';
 import type { TopicSource } from './topic-source.js';
+import { acknowledgingIn } from '../../transactions/acknowledging-in.js';
 import { transactionOf } from '../../transactions/open-transaction.js';
 import type { InTransaction } from '../../ports/transaction.js';
 import type { OpenTransaction } from '../../transactions/open-transaction.js';
@@ -115,10 +116,10 @@ export class WireSubscription implements Subscription {
   /** @param options `{ transaction }`: they are acknowledged once that is committed, see `WireConsumer.acknowledge`. */
   acknowledge(ids: readonly MessageId[], options?: InTransaction): Promise<void> {
     try {
-      this.#checkOpen();
-      checkMessageIdList(ids);
       const transaction = transactionOf(options);
       if (transaction !== undefined) return this.#acknowledgeIn(transaction, ids);
+      this.#checkOpen();
+      checkMessageIdList(ids);
       // All are checked first: a foreign id fails the call before anything is acknowledged (G-04).
       const taken = ids.map((id) => ({ id, consumer: this.#consumerThatTakes(id) }));
       const answers = taken.map(({ id, consumer }) => consumer.acknowledge(id));
@@ -132,13 +133,13 @@ export class WireSubscription implements Subscription {
   }
 
   #acknowledgeIn(transaction: OpenTransaction, ids: readonly MessageId[]): Promise<void> {
-    this.checkIds(ids);
-    const calls = [...this.#byConsumer(ids)];
-    return transaction.run(async () => {
-      // All of them: the end of the transaction waits for this.
-      const results = calls.map(([consumer, own]) => consumer.acknowledgeIn(transaction, own));
-      await Promise.allSettled(results);
-      await Promise.all(results);
+    return acknowledgingIn(transaction, () => {
+      this.checkIds(ids);
+      return [...this.#byConsumer(ids)].map(
+        ([consumer, own]) =>
+          (sending) =>
+            consumer.acknowledgeIn(transaction, own, sending),
+      );
     });
   }
 

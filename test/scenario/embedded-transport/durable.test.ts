@@ -136,6 +136,27 @@ describe.each(['closed', 'killed'] as const)('after the process was %s', (how) =
   });
 });
 
+describe('when the disk gives an error', () => {
+  it('that call and each after it fails, also when the disk works again; what had its receipt is there in the next process', async () => {
+    const here = world();
+    const subscription = await here.subscribe();
+    await here.publish('a', 'b');
+    const ids = (await receive(subscription, 2)).map(({ id }) => id);
+    await subscription.acknowledge([ids[0]!]);
+
+    here.failsOnce = true;
+    await expect(here.publish('c')).rejects.toMatchObject({ name: 'TransportError', code: 'STORE_FAILED' });
+    await expect(here.publish('d')).rejects.toMatchObject({ code: 'STORE_FAILED' });
+    await expect(subscription.acknowledge([ids[1]!])).rejects.toMatchObject({ code: 'STORE_FAILED' });
+    await expect(here.transport.newTransaction()).rejects.toMatchObject({ cause: { code: 'STORE_FAILED' } });
+
+    await here.restart('killed');
+    expect(await here.backlog()).toEqual(['b']);
+    await here.publish('e');
+    expect(await here.backlog()).toEqual(['b', 'e']);
+  });
+});
+
 describe('when the disk is full', () => {
   it('a publish fails as one that may be repeated, nobody sees its message, and what came after it fails too', async () => {
     const here = world({ deduplication: true });

@@ -1,8 +1,7 @@
-// Transactions over the end of a durable broker's process: what was committed counts, what was open ends with its time, and
-// until then nothing of it is shown.
+// Transactions over the end of a durable broker's process: what was committed counts, what was open is aborted by the next
+// broker, and nothing of it is shown.
 import { afterEach, describe, expect, it } from 'vitest';
 import { minutes } from '../../../src/core/options.js';
-import type { TransactionId } from '../../../src/core/transaction-id.js';
 import type { Transaction } from '../../../src/ports/transaction.js';
 import { settlePromises } from '../../../src/testing/fake-clock.js';
 import { DurableWorld, message, receive, text } from '../../support/durable/durable-world.js';
@@ -65,12 +64,6 @@ async function passes(here: DurableWorld, ms = 1_000): Promise<void> {
   }
 }
 
-async function end(here: DurableWorld, id: TransactionId, action: 'commit' | 'abort'): Promise<void> {
-  await here.transport.broker.open();
-  await here.transport.broker.transactions?.end(id, action);
-  await passes(here);
-}
-
 describe('after the process was killed', () => {
   it('what was committed counts, all of it', async () => {
     const here = world();
@@ -80,26 +73,15 @@ describe('after the process was killed', () => {
     expect(await shown(here)).toEqual(['other', 'invoice', 'behind']);
   });
 
-  it('what was open is not shown, and stays pending, until it is ended: by whoever knows it', async () => {
+  it('what was open is aborted before anybody uses the next broker, and nothing of it counts, whoever ends it', async () => {
     const here = world();
     const { id } = await halfDone(here, 'other');
     await here.restart('killed');
-    expect(await shown(here)).toEqual(['other']);
-    await end(here, id, 'commit');
-    expect(await shown(here)).toEqual(['other', 'invoice', 'behind']);
+    await here.transport.broker.open();
+    await expect(here.transport.broker.transactions?.end(id, 'commit')).rejects.toThrow('is ABORTED');
+    expect((await shown(here)).toSorted()).toEqual(['behind', 'order', 'other']);
     await here.restart('killed');
-    expect(await shown(here)).toEqual(['other', 'invoice', 'behind']);
-  });
-
-  it('what nobody ends is aborted when its time is over, and nothing of it counts then', async () => {
-    const here = world();
-    await halfDone(here);
-    await here.restart('killed');
-    expect(await shown(here)).toEqual([]);
-    await passes(here, minutes(7));
-    expect(await shown(here)).toEqual(['order', 'behind']);
-    await here.restart('killed');
-    expect(await shown(here)).toEqual(['order', 'behind']);
+    expect((await shown(here)).toSorted()).toEqual(['behind', 'order', 'other']);
   });
 
   it('long after it, the headers gone, what was aborted is still none and what was committed is still there', async () => {

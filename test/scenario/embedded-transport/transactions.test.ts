@@ -1,6 +1,6 @@
 // Transactions through the transport on the embedded broker: what is published and acknowledged in them counts once they are
 // committed, all of it or nothing.
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { PulseworkError } from '../../../src/core/errors.js';
 import type { EncodedMessage } from '../../../src/core/message.js';
 import type { SubscriptionType } from '../../../src/core/subscription-spec.js';
@@ -40,9 +40,11 @@ describe('a commit that was decided but seemed to fail', () => {
     store.append = () => Promise.reject(new PulseworkError('STORE_FULL', 'no room for the event'));
     await expect(transaction.commit()).rejects.toMatchObject({ code: 'BROKER_ERROR', retriable: true });
     store.append = append;
+    const end = vi.spyOn(transport.broker.transactions!, 'end');
 
     await expect(transaction.abort()).rejects.toMatchObject({ code: 'TRANSACTION_ENDED' });
     expect(transaction.state).toBe('committed');
+    expect(end.mock.calls.map(([, action]) => action)).toEqual(['abort']);
     expect(await texts(subscription)).toBe('a');
   });
 });

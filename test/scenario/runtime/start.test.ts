@@ -264,7 +264,7 @@ describe('what is wrong with the options', () => {
     });
     expect(problems).toEqual([
       'runtime: "logger" must have the methods debug, info, warn, error (e.g. consoleLogger()), got an object',
-      'runtime: "telemetry" must have at least one of the methods onStart, startRun, startBatch, startPublish, onSettled, onDrain, onClose (e.g. openTelemetry()), got 5',
+      'runtime: "telemetry" must have at least one of the methods onStart, startRun, startBatch, startPublish, onSettled, contextOf, startActivation, onWorkflow, onWorkflowCounts, onDrain, onClose (e.g. openTelemetry()), got 5',
       'runtime: "resolve" must have the methods resolve (or a function), got "x"',
       '"plugins" takes plugin objects, item 0 is null',
       'plugin "p": unknown option "onSettld", did you mean "onSettled"?',

@@ -79,18 +79,13 @@ describe.each(SHAPES)('$title', ({ shape, options }) => {
     expect(sorted(end)).toEqual(sorted(WHOLE));
   });
 
-  // One that fails late does what one that fails at once does.
-  it.each<Fault>(FAULTS.filter((fault) => fault !== 'rejects-late'))(
-    'all or nothing at any call: %s',
-    { timeout: 60_000 },
-    async (fault) => {
-      const { counted } = await run(shape, options, { at: 0, fault });
-      expect(counted).toBeGreaterThan(20);
-      // The first two are the question at start whether there are transactions: that fails the start, as it must.
-      for (let at = 3; at <= counted; at++) {
-        const { end, hit } = await run(shape, options, { at, fault });
-        expect(sorted(end), `call ${at} (${hit ?? 'not reached'})`).toEqual(sorted(WHOLE));
-      }
-    },
-  );
+  it.each<Fault>(FAULTS)('all or nothing at any call: %s', { timeout: 60_000 }, async (fault) => {
+    const { counted } = await run(shape, options, { at: 0, fault });
+    expect(counted).toBeGreaterThan(20);
+    // The first two are the question at start whether there are transactions: that fails the start, as it must.
+    for (let at = 3; at <= counted; at++) {
+      const { end, hit } = await run(shape, options, { at, fault });
+      expect(sorted(end), `call ${at} (${hit ?? 'not reached'})`).toEqual(sorted(WHOLE));
+    }
+  });
 });

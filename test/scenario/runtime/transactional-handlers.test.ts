@@ -5,7 +5,7 @@ import type { HandlerOptions, Outcome } from '../../../src/index.js';
 import { defineHandler, fixedBackoff, poison, retry, seconds, skip, success, topic } from '../../../src/index.js';
 import { embedded } from '../../../src/embedded.js';
 import { World } from '../../support/runtime-world.js';
-import { ScriptedTransactions, answerLost, fails, hangs } from '../../support/scripted-transactions.js';
+import { ScriptedTransactions, answerLost, fails, hangs, notSent } from '../../support/scripted-transactions.js';
 
 const jobs = topic('jobs');
 const out = topic('out');
@@ -123,7 +123,30 @@ describe('an acknowledgement that failed, or may have', () => {
     expect(scripted.asked.slice(3)).toEqual(['t1 acknowledge 1:0:-1', 't1 abort', 'redeliver 1:0:-1', ...WHOLE('t2')]);
   });
 
-  it('one that never reached the broker brings nothing back: it is asked for when no copy has come', async () => {
+  it.each([...SINGLE, ...MANY])(
+    'on %s one that was refused before it was sent costs another transaction with the same outcome, and no run',
+    async (type) => {
+      scripted.script.acknowledge = [notSent(), notSent('TRANSACTION_ENDED', false)];
+      expect(await run([answers], { type }, seconds(5))).toEqual({ ...DONE, attempts: [1] });
+      const refused = (t: string) => [...WHOLE(t).slice(0, 4), `${t} abort`];
+      expect(scripted.asked).toEqual([...refused('t1'), ...refused('t2'), ...WHOLE('t3')]);
+      expect(world.telemetry.runs).toMatchObject([{ end: 'settled', failedCalls: ['acknowledging', 'acknowledging'] }]);
+    },
+  );
+
+  it('one that was refused before it was sent, and cannot be aborted, costs the same: nobody asks to commit that', async () => {
+    scripted.script.acknowledge = [notSent()];
+    scripted.script.abort = [fails()];
+    expect(await run([answers], {}, seconds(5))).toMatchObject({
+      attempts: [1],
+      published: 2,
+      backlog: 0,
+      open: ['t1'],
+    });
+    expect(scripted.asked).toEqual([...WHOLE('t1').slice(0, 4), 't1 abort', ...WHOLE('t2')]);
+  });
+
+  it('one that may have been sent, and was not, brings nothing back: it is asked for when no copy has come', async () => {
     scripted.script.acknowledge = [fails()];
     expect(await run([answers])).toEqual({ ...DONE, attempts: [1, 1] });
     expect(scripted.asked.slice(3)).toEqual(['t1 acknowledge 1:0:-1', 't1 abort', 'redeliver 1:0:-1', ...WHOLE('t2')]);

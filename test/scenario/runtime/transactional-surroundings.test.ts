@@ -1,5 +1,8 @@
 // Transactional handlers beside everything else a runtime does: order, batches, retry letters, drains, lost connections,
 // stores, plugins, telemetry, other handlers.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Delivery, HandlerOptions, Outcome, RuntimeOptions } from '../../../src/index.js';
 import {
@@ -14,11 +17,12 @@ import {
   topic,
 } from '../../../src/index.js';
 import { EmbeddedBroker, embedded, memoryMetadataStore } from '../../../src/embedded.js';
+import { sqliteStore } from '../../../src/sqlite.js';
 import { FaultyTransport } from '../../../src/testing.js';
 import { readTopic } from '../../../src/testing/read-topic.js';
 import { CutTransport } from '../../support/cut-transport.js';
 import { World, payloadOf } from '../../support/runtime-world.js';
-import { ScriptedTransactions, answerLost, fails, hangs } from '../../support/scripted-transactions.js';
+import { ScriptedTransactions, answerLost, fails, hangs, notSent } from '../../support/scripted-transactions.js';
 
 const jobs = topic('jobs');
 const out = topic('out');
@@ -106,6 +110,25 @@ describe('under order', () => {
     await world.clock.advanceBy(seconds(100));
 
     expect(runs).toEqual([1, 1, 2]);
+    expect(await state()).toEqual({ out: [1, 2], backlog: 0, open: [] });
+    await world.drain(runtime);
+  });
+
+  it('an acknowledgement that its lost connection refuses waits for the copy, without a run, and keeps its key', async () => {
+    scripted.script.acknowledge = [
+      async (acknowledge) => {
+        await cut.links[0]?.cut();
+        await notSent()(acknowledge);
+      },
+    ];
+    const { runtime, runs } = await start(echo, { type: 'key-shared', ordering: 'key' });
+    for (const value of [1, 2]) await world.publish('jobs', value, { key: 'k' });
+    await world.clock.advanceBy(seconds(5));
+    expect(await state()).toMatchObject({ out: [], backlog: 2 });
+    await cut.links[0]?.open();
+    await world.clock.advanceBy(seconds(5));
+
+    expect(runs).toEqual([1, 2]);
     expect(await state()).toEqual({ out: [1, 2], backlog: 0, open: [] });
     await world.drain(runtime);
   });
@@ -322,6 +345,20 @@ describe('at start', () => {
       cause: { code: 'TRANSACTIONS_UNAVAILABLE' },
     });
     expect([scripted.asked, cut.links]).toEqual([['t0 begin'], []]);
+  });
+
+  it('a folder that another process has is named as what is wrong, and nothing else is advised', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'pulsework-locked-'));
+    const first = embedded({ store: sqliteStore({ dir }), clock: world.clock });
+    await first.broker.open();
+    const second = embedded({ store: sqliteStore({ dir, busyTimeoutMs: 1 }), clock: world.clock });
+    const failure = await start(echo, {}, { transport: second }).catch((error: unknown) => error as Error);
+    expect(failure).toMatchObject({ code: 'START_FAILED', cause: { code: 'STORE_LOCKED' } });
+    expect((failure as Error).message).toMatch(/no transaction can be begun: .*another process has it/);
+    expect((failure as Error).message).not.toContain('switch transactions on');
+    await second.close();
+    await first.close();
+    rmSync(dir, { recursive: true });
   });
 
   it('nothing is asked where no handler has transactions', async () => {

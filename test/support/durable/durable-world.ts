@@ -1,4 +1,4 @@
-// A folder with a durable broker that ends and starts again, on virtual time, and a disk that can be full.
+// A folder with a durable broker that ends and starts again, on virtual time, and a disk that can be full or broken.
 import { cpSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,6 +27,8 @@ export class DurableWorld {
   #transport: EmbeddedTransport | undefined;
   /** Commits fail as on a full disk. */
   isFull = false;
+  /** The next commit fails as on a disk that gives an error. */
+  failsOnce = false;
   /** The one that is open. */
   database: FullDatabase | undefined;
 
@@ -104,6 +106,10 @@ export class DurableWorld {
 
       exec(sql: string): unknown {
         if (world.isFull && sql === 'COMMIT') throw Object.assign(new Error('no room'), { code: 'SQLITE_FULL' });
+        if (world.failsOnce && sql === 'COMMIT') {
+          world.failsOnce = false;
+          throw Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_FSYNC' });
+        }
         return this.#database.exec(sql);
       }
 

@@ -66,25 +66,26 @@ export class PostgresServer {
     this.#child = child;
   }
 
-  static async start(): Promise<PostgresServer> {
+  /** @param more settings, in place of those of tests */
+  static async start(more: Readonly<Record<string, string>> = {}): Promise<PostgresServer> {
     for (let tries = 1; ; tries++) {
       const [port = 0] = await freePorts(1);
       try {
-        return await PostgresServer.#startOn(port);
+        return await PostgresServer.#startOn(port, more);
       } catch (error) {
         if (tries === PORT_TRIES || !/Address already in use/.test(String(error))) throw error;
       }
     }
   }
 
-  static async #startOn(port: number): Promise<PostgresServer> {
+  static async #startOn(port: number, more: Readonly<Record<string, string>>): Promise<PostgresServer> {
     const user = unprivileged();
     // The folder of a user may be closed to others.
     const folder = mkdtempSync(join(user === undefined ? tmpdir() : '/tmp', 'pulsework-postgres-'));
     const password = randomBytes(12).toString('hex');
     writeFileSync(join(folder, 'password'), password, { mode: 0o644 });
     if (user !== undefined) chownSync(folder, user.uid, user.gid);
-    const settings = Object.entries(SETTINGS).map(([name, value]) => `-c ${name}='${value}'`);
+    const settings = Object.entries({ ...SETTINGS, ...more }).map(([name, value]) => `-c ${name}='${value}'`);
     const child = spawn('sh', ['-c', PROGRAM, 'sh', folder, String(port), settings.join(' ')], {
       ...user,
       cwd: folder,

@@ -6,7 +6,7 @@ export const NOTICES = ['all', 'collapsed', 'late', 'lost'] as const;
 export type Notices = (typeof NOTICES)[number];
 
 export interface Setting {
-  /** Chooses how long each call to a store takes, and which notices are told. */
+  /** Chooses how long each call to a store takes, which notices are told, and whether a broker has the records for itself. */
   readonly seed: number;
   /** For each topic the types of its subscriptions. */
   readonly topics: readonly (readonly SubscriptionType[])[];

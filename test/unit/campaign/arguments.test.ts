@@ -1,11 +1,18 @@
 // The command line of `npm run campaign`.
 import { describe, expect, it } from 'vitest';
 import { helpText, parseArguments } from '../../campaign/arguments.js';
+import { replayCommand } from '../../campaign/campaign.js';
 
 const KNOWN = ['wire-cuts', 'kills'];
 
 it('runs the named campaign as often as it says itself, from seed 1 on', () => {
-  expect(parseArguments(['kills'], KNOWN)).toEqual({ kind: 'run', name: 'kills', runs: undefined, seed: 1 });
+  expect(parseArguments(['kills'], KNOWN)).toEqual({
+    kind: 'run',
+    name: 'kills',
+    runs: undefined,
+    seed: 1,
+    choices: {},
+  });
 });
 
 it('takes the options on either side of the name', () => {
@@ -14,6 +21,7 @@ it('takes the options on either side of the name', () => {
     name: 'kills',
     runs: 3,
     seed: 0,
+    choices: {},
   });
 });
 
@@ -71,5 +79,32 @@ describe('--minutes', () => {
     const campaign = { name: 'kills', says: 'kills', defaultRuns: 1, defaultMinutes: 30 };
 
     expect(helpText([campaign])).toContain('  kills  kills (1 of 30 minutes, or --minutes M)\n');
+  });
+});
+
+describe('options of a campaign’s own', () => {
+  const CHOICES = { kills: { store: ['sqlite', 'postgres'], broker: ['embedded', 'pulsar'] } };
+
+  it('are the first of what they may be unless another one is chosen', () => {
+    const parsed = parseArguments(['kills', '--store', 'postgres'], KNOWN, [], CHOICES);
+    expect(parsed).toMatchObject({ choices: { store: 'postgres', broker: 'embedded' } });
+    expect(parseArguments(['wire-cuts'], KNOWN, [], CHOICES)).toMatchObject({ choices: {} });
+  });
+
+  it.each([
+    [['kills', '--store', 'oracle'], '--store must be one of sqlite, postgres, got "oracle"'],
+    [['kills', '--store'], '--store must be one of sqlite, postgres, got ""'],
+    [['wire-cuts', '--store', 'sqlite'], 'wire-cuts takes no --store'],
+    [['kills', '--shop', 'sqlite'], 'unknown option "--shop"'],
+  ])('refuses %j', (args, problem) => {
+    expect(() => parseArguments(args, KNOWN, [], CHOICES)).toThrow(problem);
+  });
+
+  it('are named in the help and in the command that does a run again, where they are not the first', () => {
+    const campaign = { name: 'kills', says: 'kills', defaultRuns: 2, choices: CHOICES.kills };
+    expect(helpText([campaign])).toContain('kills (2 runs, --store sqlite|postgres, --broker embedded|pulsar)');
+    expect(replayCommand(campaign, 7, undefined, { store: 'postgres', broker: 'embedded' })).toBe(
+      'npm run campaign -- kills --runs 1 --seed 7 --store postgres',
+    );
   });
 });

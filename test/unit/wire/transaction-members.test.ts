@@ -1,6 +1,7 @@
 // What belongs to a transaction, against a scripted cluster: messages and acknowledgements, and what goes before them.
 import { describe, expect, it } from 'vitest';
-import type { Transaction } from '../../../src/wire.js';
+import type { Transaction, WireConsumerOptions } from '../../../src/wire.js';
+import type { Script } from '../../support/wire-server.js';
 import { TOPIC, batchSection, receiveMany, section } from '../../support/scripted-consumer.js';
 import { message, NOT_FOUND, start, subscribed, all, order, count, entries } from './transaction-kit.js';
 
@@ -205,21 +206,85 @@ describe('acknowledgements in a transaction', () => {
     expect(await acknowledging).toMatchObject({ code: 'CONNECTION_LOST' });
   });
 
-  it.each([
-    ['shared', 0],
-    ['exclusive', 1],
-    ['failover', 1],
-  ] as const)('after an abort on %s everything is asked for again %i times', async (type, times) => {
-    const { subscription, client, server, deliver, settled } = await subscribed({ type });
-    deliver(1, section('a'));
-    const [a] = await receiveMany(subscription, 1);
-    const transaction = await client.newTransaction();
-    await subscription.acknowledge([a!.id], { transaction });
-    await transaction.abort();
-    await settled();
+  it.each(['shared', 'exclusive', 'failover'] as const)(
+    'after an abort on %s nothing is asked for: where nothing comes by itself, whoever aborts does it (T-17)',
+    async (type) => {
+      const { subscription, client, server, deliver, settled } = await subscribed({ type });
+      deliver(1, section('a'));
+      const [a] = await receiveMany(subscription, 1);
+      const transaction = await client.newTransaction();
+      await subscription.acknowledge([a!.id], { transaction });
+      await transaction.abort();
+      await settled();
+      const names = ['END_TXN', 'REDELIVER_UNACKNOWLEDGED_MESSAGES'] as const;
+      expect(order(server, names)).toEqual(['END_TXN']);
 
-    expect(order(server, ['END_TXN', 'REDELIVER_UNACKNOWLEDGED_MESSAGES'])).toEqual(
-      ['END_TXN', 'REDELIVER_UNACKNOWLEDGED_MESSAGES'].slice(0, 1 + times),
+      await subscription.redeliver([a!.id]);
+      await settled();
+      expect(order(server, names)).toEqual(names);
+    },
+  );
+});
+
+describe('an acknowledgement that failed', () => {
+  const failed = async (options: Partial<WireConsumerOptions>, script: Script) => {
+    const world = await subscribed({ type: 'shared', ...options }, script);
+    world.deliver(1, section('a'));
+    const [a] = await receiveMany(world.subscription, 1);
+    const transaction = await world.client.newTransaction();
+    const acknowledge = () => world.subscription.acknowledge([a!.id], { transaction }).catch((error: unknown) => error);
+    return { ...world, transaction, acknowledge };
+  };
+
+  it('because the coordinator did not take the subscription was not sent', async () => {
+    const { acknowledge, server } = await failed(
+      {},
+      {
+        ADD_SUBSCRIPTION_TO_TXN: ({ requestId }, peer) =>
+          peer.send('ADD_SUBSCRIPTION_TO_TXN_RESPONSE', { requestId, error: NOT_FOUND.status, message: 'no' }),
+      },
     );
+    expect(await acknowledge()).toMatchObject({ code: 'TRANSACTION_ENDED', sent: false });
+    expect(count(server, 'ACK')).toBe(0);
+  });
+
+  it('because its connection was gone was not sent, also when the coordinator had taken it', async () => {
+    let answer = (): void => undefined;
+    let subscribes = 0;
+    const { acknowledge, server, say, consumerId } = await failed(
+      {},
+      {
+        ADD_SUBSCRIPTION_TO_TXN: ({ requestId }, peer) =>
+          void (answer = () => peer.send('ADD_SUBSCRIPTION_TO_TXN_RESPONSE', { requestId })),
+        SUBSCRIBE: ({ requestId }, peer) => {
+          if (subscribes++ === 0) peer.send('SUCCESS', { requestId });
+        },
+      },
+    );
+    const failure = acknowledge();
+    await server.command('ADD_SUBSCRIPTION_TO_TXN');
+    say('CLOSE_CONSUMER', { consumerId, requestId: -1 });
+    answer();
+    expect(await failure).toMatchObject({ code: 'CONNECTION_LOST', sent: false });
+    expect(count(server, 'ACK')).toBe(0);
+  });
+
+  it('because the broker refused it was sent', async () => {
+    const { acknowledge } = await failed(
+      {},
+      {
+        ACK: ({ consumerId, requestId }, peer) =>
+          peer.send('ACK_RESPONSE', { consumerId, requestId, error: NOT_FOUND.conflict, message: 'taken' }),
+      },
+    );
+    expect(await acknowledge()).toMatchObject({ code: 'TRANSACTION_CONFLICT', sent: true });
+  });
+
+  it('because its connection was lost before the answer may have been sent', async () => {
+    const { acknowledge, server, say, consumerId } = await failed({}, { ACK: () => undefined });
+    const failure = acknowledge();
+    await server.command('ACK');
+    say('CLOSE_CONSUMER', { consumerId, requestId: -1 });
+    expect(await failure).toMatchObject({ code: 'CONNECTION_LOST', sent: true });
   });
 });

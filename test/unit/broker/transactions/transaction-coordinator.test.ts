@@ -149,11 +149,13 @@ describe.each(Object.entries(metadataPlaces))('a transaction coordinator (%s)', 
     await expect(coordinator.end(first, 'abort')).rejects.toMatchObject({
       code: 'TRANSACTION_ENDED',
       message: 'Transaction (0,0) is COMMITTED, cannot transition to ABORTED',
+      state: 'COMMITTED',
       retriable: false,
     });
     await expect(coordinator.end(second, 'commit')).rejects.toMatchObject({
       code: 'TRANSACTION_ENDED',
       message: 'Transaction (0,1) is ABORTED, cannot transition to COMMITTED',
+      state: 'ABORTED',
       retriable: false,
     });
   });

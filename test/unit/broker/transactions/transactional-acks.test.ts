@@ -2,10 +2,8 @@
 // once it has ended (T-10 to T-20, T-41).
 import { describe, expect, it } from 'vitest';
 import { LoggedPendingAckStore } from '../../../../src/broker/transactions/logged-pending-ack-store.js';
-import { MetadataPendingAckStore } from '../../../../src/broker/transactions/metadata-pending-ack-store.js';
 import { memoryPendingAckLogs } from '../../../../src/broker/transactions/pending-ack-log.js';
 import type { PendingAckStoreProvider } from '../../../../src/broker/transactions/pending-ack-store.js';
-import type { EmbeddedBrokerOptions } from '../../../../src/broker/embedded-broker.js';
 import type { SubscriptionType } from '../../../../src/core/subscription-spec.js';
 import { settlePromises } from '../../../../src/testing/fake-clock.js';
 import type { TestClient } from '../broker-kit.js';
@@ -13,40 +11,7 @@ import { TestBroker, TOPIC } from '../broker-kit.js';
 import { transactionKey } from '../../../../src/core/transaction-id.js';
 import { memoryMetadataStore } from '../../../../src/stores/memory/memory-metadata-store.js';
 import { A, B } from './pending-ack-kit.js';
-import { SegmentWorld } from './segment-world.js';
-
-interface World {
-  readonly broker: TestBroker;
-  readonly segment: SegmentWorld;
-  readonly end: (transaction: string, end: 'COMMITTED' | 'ABORTED') => Promise<void>;
-}
-
-/** Topics whose pending acknowledgements are in a metadata store, whatever they are called. */
-async function worldWith(options: Partial<EmbeddedBrokerOptions> = {}): Promise<World> {
-  const segment = await SegmentWorld.with(A, B);
-  const report = (error: Error): never => {
-    throw error;
-  };
-  const pendingAcks: PendingAckStoreProvider = {
-    open: async (owner) => new MetadataPendingAckStore(segment.records, owner, report),
-  };
-  return {
-    broker: new TestBroker({ pendingAcks, ...options }),
-    segment,
-    end: async (transaction, end) => {
-      await segment.end(transaction, end);
-      await settlePromises();
-    },
-  };
-}
-
-async function ackIn(transaction: string, client: TestClient, ...texts: string[]): Promise<void> {
-  await client.handle.acknowledgeIn(
-    transaction,
-    texts.map((text) => client.id(text)),
-  );
-  await settlePromises();
-}
+import { ackIn, worldWith } from './transactional-acks-kit.js';
 
 const SHARED_TYPES: readonly SubscriptionType[] = ['shared', 'key-shared'];
 const SINGLE_TYPES: readonly SubscriptionType[] = ['exclusive', 'failover'];
@@ -125,20 +90,6 @@ describe.each(SHARED_TYPES)('on %s', (type) => {
     expect(client.take()).toBe('a@k');
     await ackIn(A, client, 'a@k');
     expect(client.take()).toBe('b@k');
-  });
-
-  it('a batch is sent without the messages that are pending, and comes again as a whole (T-15, T-17)', async () => {
-    const { broker, end } = await worldWith();
-    const first = await broker.connect(type, 'c1');
-    await broker.batch('a@k', 'b@k', 'c@k');
-    await ackIn(A, first, 'a@k');
-    await ackIn(B, first, 'b@k');
-    const second = await broker.connect(type, 'c2');
-    await first.close();
-    expect(second.take()).toBe('c@k');
-    await end(A, 'COMMITTED');
-    await end(B, 'ABORTED');
-    expect(second.take()).toBe('b@k* c@k*');
   });
 
   it('a cumulative one is refused, as without a transaction (T-19)', async () => {
