@@ -10,6 +10,11 @@ export const minutes = (n: number): number => n * 60_000;
 export const hours = (n: number): number => n * 3_600_000;
 export const days = (n: number): number => n * 86_400_000;
 
+/** Milliseconds, 0 or more, that are still exact when they are added to a time. */
+export function isDurationMs(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= MAX_DURATION_MS;
+}
+
 /** Collects the problems of one options object. `subject` opens each sentence, e.g. `handler "Billing.charge"`. */
 export class OptionChecker {
   readonly problems: string[] = [];
@@ -75,7 +80,7 @@ export class OptionChecker {
     if (value === undefined) return;
     const minMs = limits.minMs ?? 0;
     if (limits.infinite === true && value === Infinity) return;
-    if (typeof value === 'number' && value >= minMs && value <= MAX_DURATION_MS) return;
+    if (isDurationMs(value) && value >= minMs) return;
     const rule = minMs === 0 ? 'a duration of 0 ms or more' : `a duration of at least ${minMs} ms`;
     this.problem(`${JSON.stringify(name)} must be ${rule} (in milliseconds), got ${describeValue(value)}`);
   }

@@ -29,8 +29,12 @@ export type WorkflowProgress = {
   | { readonly kind: 'activated' }
   /** `untilMs`: when a sleep is over, or a signal is waited for no longer. A `compensate` says that something is to be undone. */
   | (ProgressCommand & { readonly kind: 'asked'; readonly untilMs?: number | undefined })
-  /** An attempt of a step, or of what undoes it, begins. */
-  | (ProgressCommand & { readonly kind: 'attempt-started'; readonly attempt: number })
+  /** An attempt of a step, or of what undoes it, begins. `sent`: a handler has the work, and its answer is waited for. */
+  | (ProgressCommand & {
+      readonly kind: 'attempt-started';
+      readonly attempt: number;
+      readonly sent?: true | undefined;
+    })
   /** It failed and is tried again at `nextMs`. `spent`: it counts against `maxDeliveries`. */
   | (ProgressCommand & {
       readonly kind: 'attempt-failed';

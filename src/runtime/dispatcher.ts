@@ -13,9 +13,9 @@ import { BatchCollector } from './batch-collector.js';
 import type { Deadline } from './deadlines.js';
 import { Deadlines } from './deadlines.js';
 import type { DeliveryRecord } from './delivery-record.js';
-import type { EffectsContext } from './effects.js';
 import type { HandlerPlan, PayloadReader } from './handler-plan.js';
 import { HandlerRun, RunDelivery } from './handler-run.js';
+import type { IdempotencyContext } from './idempotent.js';
 import { OutcomeRules } from './outcome-rules.js';
 import { Undecodable, isPromiseLike, readPayload } from './payload.js';
 import type { PluginHost } from './plugin-host.js';
@@ -38,7 +38,7 @@ export interface DispatcherOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   /** What the handler's `idempotent` or `effects` needs for one delivery. */
-  readonly idempotency: (record: DeliveryRecord) => Omit<EffectsContext, 'run' | 'ruled'>;
+  readonly idempotency: (record: DeliveryRecord) => IdempotencyContext;
   /** Whether a delivery that waited for its batch may start now. */
   readonly mayStart: (record: DeliveryRecord) => boolean;
   /** A run was given up, or one given up before has ended: how many there are now. */

@@ -67,8 +67,10 @@ export class RuntimeTransactions {
 
   async run<T>(work: TransactionWork<T>, options: TransactionalOptions = {}): Promise<T> {
     const check = new OptionChecker('transaction');
+    check.required({ work }, { work: 'a function that publishes' });
     check.function('work', work);
     if (check.object('options', options)) check.unknownOptions(options, Object.keys(DEFAULT_TRANSACTIONAL));
+    else check.throwIfAny();
     check.durationMs('timeoutMs', options.timeoutMs, { minMs: 1 });
     check.throwIfAny();
     const { timeoutMs = DEFAULT_TRANSACTIONAL.timeoutMs } = options;

@@ -45,11 +45,16 @@ export class HealthGauges {
     this.#sources.delete(source);
   }
 
+  observe(result: BatchObservableResult): void {
+    this.#observeSubscriptions(result);
+    this.#observeOutboxes(result);
+  }
+
   /**
    * Several subscriptions may share a series: of a bound that was reached, or of runtimes with the same handlers. One that
    * nobody has any more reads 0: the SDK would export its last value for ever.
    */
-  observe(result: BatchObservableResult): void {
+  #observeSubscriptions(result: BatchObservableResult): void {
     const bySeries = this.#healthBySeries();
     for (const [attributes, hadBacklog] of this.#series) {
       const observe: Observe = (gauge, value, more) => {
@@ -63,7 +68,7 @@ export class HealthGauges {
   }
 
   /** As with subscriptions: nobody who relays it any more reads 0. */
-  observeOutboxes(result: BatchObservableResult): void {
+  #observeOutboxes(result: BatchObservableResult): void {
     const bySeries = new Map<Attributes, OutboxHealth[]>();
     for (const { runtime, outboxAttributesOf } of this.#sources) {
       const health = runtime.outboxHealth?.();

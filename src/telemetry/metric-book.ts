@@ -37,7 +37,6 @@ export class MetricBook {
     meter.addBatchObservableCallback((result) => this.#observeCounts(result), [...counters.values()]);
     this.health = new HealthGauges(gauges);
     meter.addBatchObservableCallback((result) => this.health.observe(result), [...gauges.values()]);
-    meter.addBatchObservableCallback((result) => this.health.observeOutboxes(result), [...gauges.values()]);
   }
 
   /** The same object for the same attributes: series are told apart by it. */

@@ -2,7 +2,7 @@
 // take no time, steps can be replaced, and a process can be killed and started again, with other code too.
 import { EmbeddedBroker } from '../broker/embedded-broker.js';
 import { PulseworkError } from '../core/errors.js';
-import { days, hours, minutes, seconds } from '../core/options.js';
+import { OptionChecker, days, hours, minutes, seconds } from '../core/options.js';
 import { hasEnded } from '../core/workflow-journal.js';
 import type { Logger } from '../ports/logger.js';
 import type { Telemetry } from '../ports/telemetry.js';
@@ -27,6 +27,7 @@ import { Workflows } from '../workflow/workflows.js';
 import { GLOBAL_GUARD } from '../workflow/workflows-options.js';
 import { FakeClock } from './fake-clock.js';
 import { MortalClock } from './mortal-clock.js';
+import { LastWarning, noEndText } from './no-end.js';
 import { readTopic } from './read-topic.js';
 import type { StepRunRecord } from './step-ledger.js';
 import { StepLedger } from './step-ledger.js';
@@ -57,7 +58,12 @@ const SCAN_MS = hours(12);
 /** A workflow that waits longer than this waits for a signal. */
 const MAX_SKIPPED_MS = days(3_660);
 
-/** @param definitions one, or several that work together */
+const KNOWN = ['resolve', 'steps', 'handlers', 'telemetry', 'determinismGuard', 'logger'];
+
+/**
+ * @param definitions one, or several that work together
+ * @throws ConfigurationError for options that do not exist, and for steps that are not replaced by a function.
+ */
 export async function testWorkflow(
   definitions: GivenDefinition | readonly GivenDefinition[],
   options: TestWorkflowOptions = {},
@@ -65,6 +71,10 @@ export async function testWorkflow(
   const list = Array.isArray(definitions)
     ? (definitions as readonly GivenDefinition[])
     : [definitions as GivenDefinition];
+  const check = new OptionChecker('testWorkflow');
+  check.unknownOptions(options, KNOWN);
+  for (const [name, work] of Object.entries(options.steps ?? {})) check.function(`steps.${name}`, work);
+  check.throwIfAny();
   const test = new WorkflowTest();
   await test.begin(list, options);
   return test;
@@ -78,6 +88,7 @@ export class WorkflowTest implements AsyncDisposable {
   #process: { readonly runtime: Runtime; readonly workflows: Workflows; readonly end: () => void } | undefined;
   readonly #random = seededRandom();
   #isCut = false;
+  readonly #warning = new LastWarning();
   #definitions: readonly GivenDefinition[] = [];
   #options: TestWorkflowOptions = {};
   #readers = 0;
@@ -127,11 +138,12 @@ export class WorkflowTest implements AsyncDisposable {
 
   /** Skips time until the workflow has ended. @throws as `handle.result`; Error when only a signal could end it */
   async result<W extends WorkflowReference>(workflow: W, id: string): Promise<WorkflowResult<W>> {
-    const record = await this.ended(workflow, id);
-    if (record === undefined) {
-      const { status = 'unknown', error, waits = [] } = (await this.describe(workflow, id)) ?? {};
-      const why = error === undefined ? `it waits for ${JSON.stringify(waits)}` : error.message;
-      throw new Error(`the workflow is ${status} and does not end: ${why}`);
+    const record = (await this.ended(workflow, id)) ?? (await this.describe(workflow, id));
+    if (record === undefined || !hasEnded(record.status)) {
+      const name = referencedName(workflow) ?? '';
+      const ranHere = (step: string): boolean =>
+        this.runs.some((run) => run.workflow === name && run.id === id && run.step === step);
+      throw new Error(noEndText({ name, id }, record, this.#warning.text, ranHere));
     }
     return this.#while(this.workflows.handle(workflow, id).result());
   }
@@ -244,8 +256,8 @@ export class WorkflowTest implements AsyncDisposable {
         return typeof value === 'function' ? (value as () => unknown).bind(target) : value;
       },
     });
-    const { resolve, steps, handlers = [], logger = consoleLogger({ level: 'silent' }) } = options;
-    const { telemetry } = options;
+    const { resolve, steps, handlers = [], telemetry } = options;
+    const logger = this.#warning.of(options.logger ?? consoleLogger({ level: 'silent' }));
     const runtime = await this.#while(Runtime.start({ transport, handlers, logger, telemetry, random: this.#random }));
     // A process that is killed closes nothing, and this one goes on.
     let releaseGlobals = (): void => undefined;

@@ -1,6 +1,5 @@
 // One stretch of work on one workflow, under its lease: replays it, takes what has happened to it, runs its steps, and writes
 // down all of that before anything depends on it. It ends when there is nothing to do but wait.
-import { toError } from '../core/errors.js';
 import { minutes } from '../core/options.js';
 import type { JournalEntry, WorkflowWait } from '../core/workflow-journal.js';
 import type {
@@ -383,7 +382,7 @@ export class Activation {
   }
 
   #warnOfDropped({ name, eventId }: InboxEvent, reason: string): void {
-    const about = { workflow: this.key.name, id: this.key.id, signal: name, eventId, reason: toError(reason).message };
-    this.#parts.logger.warn('workflow signal dropped: it does not match the schema', { ...about, reason });
+    const about = { workflow: this.key.name, id: this.key.id, signal: name, eventId, reason };
+    this.#parts.logger.warn('workflow signal dropped: it does not match the schema', about);
   }
 }

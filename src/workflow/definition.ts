@@ -99,6 +99,13 @@ export type WorkflowResult<W> =
       ? Out
       : unknown;
 
+/** What a topic's name may hold, so that the events of the workflow have one. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]*$/;
+
+export function isWorkflowName(name: unknown): name is string {
+  return typeof name === 'string' && NAME.test(name);
+}
+
 /** @returns undefined for what is no way to name a workflow. */
 export function referencedName(reference: unknown): string | undefined {
   if (typeof reference === 'string') return reference;

@@ -7,13 +7,14 @@ import { hours } from '../core/options.js';
 import type { Outcome } from '../core/outcome.js';
 import { dependencyDown, poison, success } from '../core/outcome.js';
 import type { MessageProperties } from '../core/properties.js';
-import type { WorkflowEvent, WorkflowKey } from '../ports/workflow-store.js';
+import { journalError } from '../core/workflow-journal.js';
+import type { WorkflowEvent, WorkflowKey, WorkflowParent } from '../ports/workflow-store.js';
 import type { ActivationParts } from './activation-parts.js';
-import type { EventMessage } from './event-message.js';
+import type { ChildEnd, EventMessage } from './event-message.js';
 import { EVENT_SUBSCRIPTION, eventTopic, eventTopicName } from './event-message.js';
 import type { PlannedWorkflow } from './planned-workflow.js';
 import { checkedValue } from './planned-workflow.js';
-import { keyOf } from './workflow-errors.js';
+import { WorkflowError, keyOf } from './workflow-errors.js';
 
 /** A signal may overtake the start that it is meant for by so much. */
 export const EARLY_SIGNAL_MS = hours(24);
@@ -27,6 +28,8 @@ export interface EventHandlerParts extends Pick<
   readonly versions: readonly PlannedWorkflow[];
   readonly onEvent: (key: WorkflowKey) => void;
 }
+
+type StartEvent = Extract<EventMessage, { kind: 'start' }>;
 
 export function eventHandler(name: string, parts: EventHandlerParts): HandlerDefinition {
   return defineHandler({
@@ -47,35 +50,69 @@ async function handled(
 ): Promise<Outcome> {
   const key = { name, id: payload.id };
   const problem = await problemOf(payload, parts.versions);
-  if (problem !== undefined)
-    return poison(new PulseworkError('WORKFLOW_VALUE_INVALID', `workflow ${keyOf(key)}: ${problem}`));
+  if (problem !== undefined) {
+    const error = new PulseworkError('WORKFLOW_VALUE_INVALID', `workflow ${keyOf(key)}: ${problem}`);
+    return refusedFor(key, payload, error, parts);
+  }
   const context = parts.telemetry.contextOf(properties);
   try {
-    if (payload.kind === 'start') await started(key, payload, context, parts);
-    else await happened(key, payload, context, parts);
+    if (payload.kind !== 'start') await happened(key, payload, context, parts);
+    else if (!(await started(key, payload, context, parts))) return await alreadyThere(key, payload, parts);
   } catch (error) {
-    if (isRefusedForGood(error)) return poison(toError(error));
+    if (isRefusedForGood(error)) return refusedFor(key, payload, toError(error), parts);
     return dependencyDown(`workflow store ${parts.storeName}`, { reason: toError(error) });
   }
   parts.onEvent(key);
   return success();
 }
 
+/** A dead letter, but for the start of a child: its parent waits for an end, and hears of this one. */
+function refusedFor(key: WorkflowKey, event: EventMessage, error: Error, { logger }: EventHandlerParts): Outcome {
+  if (event.kind !== 'start' || event.parent === undefined) return poison(error);
+  const { name, id, run, at } = event.parent;
+  logger.error('workflow child was not started', {
+    workflow: key.name,
+    id: key.id,
+    parent: keyOf(event.parent),
+    error,
+  });
+  const eventId = `workflow/${key.name}/${key.id}/refused/${name}/${id}/${run}/${at}`;
+  const payload: ChildEnd = { run, at, error: journalError(error) };
+  return success(eventTopic(name).message({ v: 1, id, kind: 'child-ended', eventId, payload }, { key: id }));
+}
+
+/** Most often the start came twice. A child that somebody else has started never tells this parent of its end. */
+async function alreadyThere(key: WorkflowKey, event: StartEvent, parts: EventHandlerParts): Promise<Outcome> {
+  parts.onEvent(key);
+  const { parent } = event;
+  if (parent === undefined) return success();
+  const known = await parts.store('reading a workflow', (store) => store.get(key));
+  if (known === undefined || isSame(known.parent, parent)) return success();
+  const rule = `there is a workflow ${keyOf(key)} already, which this one has not started; give the child another id`;
+  return refusedFor(key, event, new WorkflowError('WORKFLOW_FAILED', rule, { workflow: key }), parts);
+}
+
+function isSame(one: WorkflowParent | undefined, other: WorkflowParent): boolean {
+  return one?.name === other.name && one.id === other.id && one.run === other.run && one.at === other.at;
+}
+
+/** @returns whether it is new */
 async function started(
   key: WorkflowKey,
-  { input, attributes = {}, parent }: Extract<EventMessage, { kind: 'start' }>,
+  { input, attributes = {}, parent }: StartEvent,
   context: MessageProperties | undefined,
   parts: EventHandlerParts,
-): Promise<void> {
+): Promise<boolean> {
   const version = parts.versions[0]?.options.version ?? 0;
   const kept = context === undefined ? {} : { context };
   const workflow = { version, input, seed: parts.newSeed(), attributes, parent, ...kept };
   const atMs = parts.clock.now();
   const isNew = await parts.store('starting a workflow', (store) => store.start(key, workflow, atMs));
-  if (!isNew || !(parts.feed.isHeard || parts.telemetry.isHeard)) return;
+  if (!isNew || !(parts.feed.isHeard || parts.telemetry.isHeard)) return isNew;
   const progress = { workflow: key.name, id: key.id, run: 1, atMs, kind: 'started', version } as const;
   parts.telemetry.tell(progress);
   parts.feed.tell(progress);
+  return true;
 }
 
 async function happened(

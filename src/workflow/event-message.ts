@@ -4,7 +4,8 @@ import { describeValue } from '../core/errors.js';
 import type { Topic } from '../core/topic.js';
 import { topic } from '../core/topic.js';
 import type { WorkflowEvent, WorkflowParent } from '../ports/workflow-store.js';
-import { isStepDone } from './step-address.js';
+import { isWorkflowName } from './definition.js';
+import { isJournalError, isStepDone } from './step-address.js';
 
 export const EVENT_SUBSCRIPTION = 'pulsework-workflows';
 
@@ -57,7 +58,7 @@ export const eventSchema: StandardSchemaV1<EventMessage, EventMessage> = {
 
 function problemsOf(value: unknown): readonly string[] {
   if (typeof value !== 'object' || value === null) return [`an event must be an object, got ${describeValue(value)}`];
-  const { v, id, kind, eventId, name, attributes, payload } = value as Readonly<Record<string, unknown>>;
+  const { v, id, kind, eventId, name, attributes, payload, parent } = value as Readonly<Record<string, unknown>>;
   const problems: string[] = [];
   if (v !== 1) problems.push(`"v" must be 1, got ${describeValue(v)}`);
   if (!isText(id)) problems.push(`"id" must be a text that is not empty, got ${describeValue(id)}`);
@@ -65,11 +66,14 @@ function problemsOf(value: unknown): readonly string[] {
   else if (kind !== 'start' && !isText(eventId)) problems.push('"eventId" must be a text that is not empty');
   if (kind === 'signal' && !isText(name)) problems.push('"name" of a signal must be a text that is not empty');
   if (attributes !== undefined && !areTexts(attributes)) problems.push('"attributes" must be an object of texts');
+  if (kind === 'start' && parent !== undefined && !isParent(parent))
+    problems.push('"parent" must have the name, id, run and at of a workflow');
   return [...problems, ...payloadProblems(kind, payload)];
 }
 
 function payloadProblems(kind: unknown, payload: unknown): readonly string[] {
-  if (kind === 'child-ended' && !isChildEnd(payload)) return ['"payload" of child-ended must have run and at'];
+  if (kind === 'child-ended' && !isChildEnd(payload))
+    return ['"payload" of child-ended must have run and at, and value, or error { name, message }'];
   if (kind !== 'step-done' || isStepDone(payload)) return [];
   return ['"payload" of step-done must have run, at, attempt, and value, or error { name, message } and retry'];
 }
@@ -79,8 +83,13 @@ function isText(value: unknown): value is string {
 }
 
 function isChildEnd(value: unknown): value is ChildEnd {
-  const { run, at } = (value ?? {}) as Readonly<Record<string, unknown>>;
-  return typeof run === 'number' && typeof at === 'number';
+  const { run, at, error } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return typeof run === 'number' && typeof at === 'number' && (error === undefined || isJournalError(error));
+}
+
+function isParent(value: unknown): value is WorkflowParent {
+  const { name, id, run, at } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return isWorkflowName(name) && isText(id) && typeof run === 'number' && typeof at === 'number';
 }
 
 export function areTexts(value: unknown): value is Readonly<Record<string, string>> {

@@ -22,6 +22,9 @@ import {
   workflowCancelled,
 } from './workflow-errors.js';
 
+/** Of an entry without a result: a command with its promise, on the average. */
+const ENTRY_BYTES = 500;
+
 /** How the method, and all that had to follow it, came out. */
 export type Ending =
   | { readonly kind: 'completed'; readonly value: unknown }
@@ -46,6 +49,7 @@ export class Execution {
   /** Entries of the journal that were not applied yet. */
   #left = 0;
   #entries = 0;
+  #characters = 0;
   #timeMs: number;
   #isTurn = false;
   #methodIsOver = false;
@@ -87,9 +91,19 @@ export class Execution {
     return !this.#methodIsOver && !this.#cancelled.signal.aborted && this.#continued === undefined;
   }
 
+  /** The method itself is at work, not a step or what the method has awaited from elsewhere. */
+  get isTurn(): boolean {
+    return this.#isTurn;
+  }
+
   /** How many it has taken. */
   get entries(): number {
     return this.#entries;
+  }
+
+  /** About how many bytes it takes: what it has made of each entry, and the results, as they were written. */
+  get bytes(): number {
+    return this.#entries * ENTRY_BYTES + this.#characters;
   }
 
   /** Asked for, and not settled. */
@@ -119,6 +133,7 @@ export class Execution {
   /** Takes an entry of the journal, old or new, and lets the method go on. */
   async apply(entry: JournalEntry): Promise<void> {
     this.#entries += 1;
+    if (entry.kind === 'completed' && entry.value !== undefined) this.#characters += JSON.stringify(entry.value).length;
     if (entry.kind !== 'command') this.#timeMs = Math.max(this.#timeMs, entry.atMs);
     if (entry.kind === 'cancelled') return this.#go(() => this.#cancel());
     if (entry.kind === 'resumed') this.#resume();
@@ -181,9 +196,12 @@ export class Execution {
 
   #outOfTurn(name: string, work: CommandWork): Command {
     const command = new Command(this.commands.length, name, work);
-    this.problem ??= diverged(
-      `${commandText(command)} was asked for after the method had awaited something that is not of flow; put that into flow.step()`,
+    const rule = diverged(
+      `${commandText(command)} was asked for inside a step or a query, or after the method had awaited something that is not of flow; ask for it in the method itself, and await only what flow gives`,
     );
+    this.problem ??= rule;
+    // A step or a query that awaits it must not stand for ever.
+    command.reject(rule);
     return command;
   }
 
@@ -270,7 +288,7 @@ export class Execution {
         this.problem ??= methodProblem(error);
         return;
       }
-      if (this.#continued !== undefined) return;
+      if (this.#continued !== undefined || this.problem !== undefined) return;
       await this.#whenSettled(false);
       // A repeat of what is in doubt comes before what undoes it: that is settled now.
       for (const { command, undo } of this.#compensations.reversed())

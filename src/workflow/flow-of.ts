@@ -5,7 +5,8 @@ import { OptionChecker } from '../core/options.js';
 import { isTopic, topic as topicNamed } from '../core/topic.js';
 import { commandText } from './command.js';
 import type { Command, CommandWork } from './command.js';
-import { referencedName } from './definition.js';
+import { isWorkflowName, referencedName } from './definition.js';
+import { areTexts } from './event-message.js';
 import type { Execution } from './execution.js';
 import type { Flow, StepOptions } from './flow.js';
 import { plainValue } from './plain-value.js';
@@ -13,13 +14,19 @@ import { uuidOf } from './seeded-values.js';
 import type { GivenWork } from './step-of.js';
 import { stepOf } from './step-of.js';
 import { WorkflowError } from './workflow-errors.js';
+import { checkSchema } from './workflow-plans.js';
 
 /** Waits in a race that lost are given up: which command a promise of `flow` belongs to. */
 const COMMANDS = new WeakMap<object, Command>();
 
 export function flowOf(execution: Execution): Flow {
   const { record, values } = execution;
-  const next = (): number => values.next(execution.commands.length);
+  const next = (): number => {
+    // Inside a step it would be taken in the first run and not in a replay: all later ones would be others.
+    if (!execution.isTurn)
+      execution.refuse('flow.random() or flow.uuid() was called inside a step; call it before, in the method itself');
+    return values.next(execution.commands.length);
+  };
   const flow = {
     id: record.id,
     run: record.run,
@@ -43,6 +50,7 @@ export function flowOf(execution: Execution): Flow {
       });
     },
     all: (these: readonly unknown[]) => {
+      if (!Array.isArray(these)) return refused(execution, `flow.all() takes a list, got ${describeValue(these)}`);
       refuseWithdrawn(execution, 'all', these);
       return Promise.all(these);
     },
@@ -50,8 +58,12 @@ export function flowOf(execution: Execution): Flow {
     now: () => execution.nowMs,
     random: () => next() / 2 ** 32,
     uuid: () => uuidOf(next),
-    query: (name: string, answer: () => unknown) => void execution.queries.set(name, answer),
-    patched: (change: string) => execution.patched(change),
+    query: (name: string, answer: () => unknown) => registered(execution, name, answer),
+    patched: (change: string) => {
+      if (isName(change)) return execution.patched(change);
+      execution.refuse(`flow.patched() needs the name of the change, got ${describeValue(change)}`);
+      return false;
+    },
     failure: (message: string, options: { readonly cause?: unknown } = {}) =>
       new WorkflowError('WORKFLOW_FAILED', message, { workflow: { name: record.name, id: record.id }, ...options }),
     continueAsNew: (input: unknown) => {
@@ -71,17 +83,32 @@ interface ChildGiven {
   readonly attributes?: Readonly<Record<string, string>> | undefined;
 }
 
+function isName(name: unknown): name is string {
+  return typeof name === 'string' && name !== '';
+}
+
+function refused(execution: Execution, sentence: string): Promise<never> {
+  execution.refuse(sentence);
+  return new Promise(() => undefined);
+}
+
+function registered(execution: Execution, name: string, answer: () => unknown): void {
+  if (isName(name) && typeof answer === 'function') execution.queries.set(name, answer);
+  else
+    execution.refuse(
+      `flow.query() takes a name and a function that answers, got ${describeValue(name)} and ${describeValue(answer)}`,
+    );
+}
+
 /** What was asked for wrongly stops the workflow: neither a retry nor a compensation would make it right. */
 function asked(execution: Execution, name: string, workOf: () => CommandWork): Promise<unknown> {
   try {
-    if (typeof (name as unknown) !== 'string' || name === '')
-      throw new TypeError(`it needs a name that is not empty, got ${describeValue(name)}`);
+    if (!isName(name)) throw new TypeError(`it needs a name that is not empty, got ${describeValue(name)}`);
     const command = execution.issue(name, workOf());
     COMMANDS.set(command.promise, command);
     return command.promise;
   } catch (error) {
-    execution.refuse(`flow was called wrongly: ${toError(error).message}`);
-    return new Promise(() => undefined);
+    return refused(execution, `flow was called wrongly: ${toError(error).message}`);
   }
 }
 
@@ -102,6 +129,8 @@ function signalOf(
 ): CommandWork {
   const check = new OptionChecker(`signal ${JSON.stringify(name)}`);
   if (check.object('options', options)) check.unknownOptions(options, ['payload', 'timeoutMs']);
+  else check.throwIfAny();
+  checkSchema('payload', options.payload, check);
   check.durationMs('timeoutMs', options.timeoutMs);
   const { signals } = execution.workflow.options;
   if (signals !== undefined && !Object.hasOwn(signals, name))
@@ -116,8 +145,14 @@ function childOf(execution: Execution, workflow: unknown, input: unknown, option
     throw new TypeError(`child() takes a workflow's name, definition or class, got ${describeValue(workflow)}`);
   const { id, run } = execution.record;
   const check = new OptionChecker(`child ${JSON.stringify(name)}`);
+  if (!isWorkflowName(name)) check.problem('no workflow can have that name: letters, digits, ".", "_" and "-"');
   if (check.object('options', options)) check.unknownOptions(options, ['id', 'attributes']);
+  else check.throwIfAny();
   check.nonEmptyString('id', options.id);
+  if (name === execution.record.name && options.id === id)
+    check.problem(`"id" is that of this workflow, which would wait for itself`);
+  if (options.attributes !== undefined && !areTexts(options.attributes))
+    check.problem('"attributes" must be an object of texts');
   check.throwIfAny();
   const own = options.id ?? `${id}/${run}/${execution.commands.length}`;
   const plain = plainValue(input, `the input of child ${JSON.stringify(name)}`);
@@ -133,7 +168,14 @@ function refuseWithdrawn(execution: Execution, call: 'all' | 'race', these: read
   execution.refuse(`flow.${call}() takes ${what}, which lost a race and is waited for no longer; ask for it anew`);
 }
 
+function isThenable(value: unknown): boolean {
+  return typeof (value as { readonly then?: unknown } | null | undefined)?.then === 'function';
+}
+
 function raceOf(execution: Execution, entries: Readonly<Record<string, PromiseLike<unknown>>>): Promise<unknown> {
+  const isGiven = typeof entries === 'object' && (entries as unknown) !== null && !Array.isArray(entries);
+  if (!isGiven || !Object.values(entries).every(isThenable))
+    return refused(execution, `flow.race() takes an object of what \`flow\` gave, got ${describeValue(entries)}`);
   const names = Object.keys(entries);
   if (names.length === 0) execution.refuse('flow.race() needs at least one entry');
   refuseWithdrawn(execution, 'race', Object.values(entries));

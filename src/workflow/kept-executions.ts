@@ -6,8 +6,8 @@ import type { Execution } from './execution.js';
 
 /** Shorter ones are replayed in less time than it takes to think of them. */
 const MIN_ENTRIES = 100;
-/** Of all that are kept: some tens of megabytes. */
-const MAX_ENTRIES = 50_000;
+/** Of all that are kept: a small part of the memory of a process. */
+const MAX_BYTES = 32 * 2 ** 20;
 
 interface Kept {
   readonly execution: Execution;
@@ -18,7 +18,7 @@ export class KeptExecutions {
   /** The one that was used last is the last. */
   readonly #kept = new Map<string, Kept>();
   readonly #minEntries: number;
-  #entries = 0;
+  #bytes = 0;
 
   constructor(minEntries = MIN_ENTRIES) {
     this.#minEntries = minEntries;
@@ -26,12 +26,12 @@ export class KeptExecutions {
 
   /** @param writeVersion of the write by which it gave up its lease */
   keep(key: WorkflowKey, execution: Execution, writeVersion: number): void {
-    if (execution.entries < this.#minEntries || execution.entries > MAX_ENTRIES) return;
+    if (execution.entries < this.#minEntries || execution.bytes > MAX_BYTES) return;
     this.take(key);
     this.#kept.set(textOf(key), { execution, known: { seed: execution.record.seed, writeVersion } });
-    this.#entries += execution.entries;
+    this.#bytes += execution.bytes;
     for (const text of this.#kept.keys()) {
-      if (this.#entries <= MAX_ENTRIES) return;
+      if (this.#bytes <= MAX_BYTES) return;
       this.#remove(text);
     }
   }
@@ -45,7 +45,7 @@ export class KeptExecutions {
     const kept = this.#kept.get(text);
     if (kept === undefined) return undefined;
     this.#kept.delete(text);
-    this.#entries -= kept.execution.entries;
+    this.#bytes -= kept.execution.bytes;
     return kept;
   }
 }

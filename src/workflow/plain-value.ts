@@ -1,5 +1,5 @@
 // Values that are written down must come back as they were: what JSON would change without a word is refused by name.
-import { describeValue } from '../core/errors.js';
+import { describeValue, toError } from '../core/errors.js';
 import { WorkflowError } from './workflow-errors.js';
 
 /**
@@ -8,10 +8,17 @@ import { WorkflowError } from './workflow-errors.js';
  */
 export function plainValue(value: unknown, what: string): unknown {
   if (value === undefined) return undefined;
-  const problem = problemIn(value, '', new Set());
-  if (problem !== undefined)
-    throw new WorkflowError('WORKFLOW_VALUE_INVALID', `${what} must be plain data that survives JSON: ${problem}`);
-  return JSON.parse(JSON.stringify(value)) as unknown;
+  const invalid = (problem: string, options?: { readonly cause: unknown }): Error =>
+    new WorkflowError('WORKFLOW_VALUE_INVALID', `${what} must be plain data that survives JSON: ${problem}`, options);
+  let problem: string | undefined;
+  try {
+    problem = problemIn(value, '', new Set());
+    if (problem === undefined) return JSON.parse(JSON.stringify(value)) as unknown;
+  } catch (error) {
+    // A getter of the user's, or more levels than the stack has room for.
+    throw invalid(`it cannot be read: ${toError(error).message}`, { cause: error });
+  }
+  throw invalid(problem);
 }
 
 function problemIn(value: unknown, path: string, above: ReadonlySet<object>): string | undefined {
@@ -22,7 +29,8 @@ function problemIn(value: unknown, path: string, above: ReadonlySet<object>): st
   if (above.has(value)) return `${place} holds itself`;
   if (isChanged(value)) return `${place} is ${describeValue(value)}`;
   const inside = new Set([...above, value]);
-  for (const [name, part] of Object.entries(value)) {
+  // `entries` of a list has its holes too.
+  for (const [name, part] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
     const problem = problemInPart(part, Array.isArray(value), `${path}.${name}`, inside);
     if (problem !== undefined) return problem;
   }
@@ -35,11 +43,11 @@ function problemInPart(part: unknown, isInList: boolean, path: string, above: Re
   return isInList ? `${path} is undefined` : undefined;
 }
 
-/** What has its own way into JSON, or keeps what it holds elsewhere than in fields. */
+/** What has its own way into JSON, or keeps what it holds elsewhere than in fields, such as a promise that was not awaited. */
 function isChanged(value: object): boolean {
   if (Array.isArray(value)) return false;
-  const isCollection = Symbol.iterator in value || ArrayBuffer.isView(value) || value instanceof ArrayBuffer;
-  return isCollection || value instanceof RegExp || value instanceof Error || hasOwnForm(value);
+  const isOwnKind = Object.prototype.toString.call(value) !== '[object Object]';
+  return isOwnKind || Symbol.iterator in value || value instanceof Error || hasOwnForm(value);
 }
 
 function hasOwnForm(value: object): boolean {

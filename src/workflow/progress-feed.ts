@@ -41,6 +41,7 @@ export class ProgressFeed {
   listen(options: ProgressOptions = {}): AsyncIterableIterator<ProgressEvent> {
     const check = new OptionChecker('events');
     if (check.object('options', options)) check.unknownOptions(options, ['name', 'id', 'signal', 'buffer']);
+    else check.throwIfAny();
     check.nonEmptyString('name', options.name);
     check.nonEmptyString('id', options.id);
     check.positiveInteger('buffer', options.buffer);

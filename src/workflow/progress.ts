@@ -56,8 +56,10 @@ function ofCommand(entry: OfCommand, facts: CommandFacts) {
   const durationMs = entry.atMs - (facts.startedMs ?? facts.askedMs);
   const attempt = facts.attempts > 0 && { attempt: facts.attempts };
   switch (entry.kind) {
-    case 'attempt':
-      return { kind: 'attempt-started', ...command, attempt: entry.attempt } as const;
+    case 'attempt': {
+      const sent = entry.sent && ({ sent: true } as const);
+      return { kind: 'attempt-started', ...command, attempt: entry.attempt, ...sent } as const;
+    }
     case 'attempt-failed': {
       const { spent, nextMs, error } = entry;
       return { kind: entry.kind, ...command, attempt: entry.attempt, durationMs, spent, nextMs, error } as const;

@@ -2,6 +2,7 @@
 import { toError } from '../core/errors.js';
 import type { WorkflowKey } from '../ports/workflow-store.js';
 import { Execution } from './execution.js';
+import { plainValue } from './plain-value.js';
 import { checkedValue } from './planned-workflow.js';
 import { WorkflowError, keyOf } from './workflow-errors.js';
 import type { WorkflowMachine } from './workflow-machine.js';
@@ -27,9 +28,9 @@ export async function answerOf(machine: WorkflowMachine, key: WorkflowKey, name:
   }
   let value: unknown;
   try {
-    value = answer();
+    value = plainValue(await answer(), 'it');
   } catch (error) {
-    const message = `query ${JSON.stringify(name)} of workflow ${keyOf(key)} threw: ${toError(error).message}`;
+    const message = `query ${JSON.stringify(name)} of workflow ${keyOf(key)} cannot be answered: ${toError(error).message}`;
     throw new WorkflowError('WORKFLOW_VALUE_INVALID', message, { ...about, cause: error });
   }
   const checked = await checkedValue(workflow.options.queries?.[name], value);

@@ -2,6 +2,7 @@
 // work is sent with the write that records the attempt, so that there is never one without the other; and whoever waits for the
 // answer costs a row.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { durationText } from '../core/duration-text.js';
 import { PulseworkError } from '../core/errors.js';
 import type { MessageOptions } from '../core/message.js';
 import type { Topic } from '../core/topic.js';
@@ -91,7 +92,7 @@ function mismatch(command: Command, problem: string, facts: StepFacts): JournalE
 
 /** The time limit of an attempt is over. */
 export function unansweredEntry(command: Command, facts: StepFacts): JournalEntry {
-  const limit = `${command.step?.timeoutMs} ms`;
+  const limit = durationText(command.step?.timeoutMs ?? 0);
   const message = `${commandText(command)} had no answer within ${limit}`;
   const error = new WorkflowError('WORKFLOW_STEP_TIMED_OUT', message, { step: command.name });
   return attemptFailed(command, error, facts, undefined);

@@ -1,6 +1,7 @@
 // What a workflow and a handler that does the work of a step write to each other: an address with the work, an answer to it. JSON
 // that any service can read and write.
 import { PulseworkError, describeValue, toError } from '../core/errors.js';
+import { isDurationMs } from '../core/options.js';
 import type { JournalError } from '../core/workflow-journal.js';
 
 /** Of a message that is work of a step: a `StepAddress` as JSON. */
@@ -36,10 +37,10 @@ export function isStepDone(value: unknown): value is StepDone {
   const { run, at, attempt, error, retry } = (value ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof run !== 'number' || typeof at !== 'number' || typeof attempt !== 'number') return false;
   if (error !== undefined && !isJournalError(error)) return false;
-  return retry === undefined || typeof retry === 'boolean' || (typeof retry === 'number' && retry >= 0);
+  return retry === undefined || typeof retry === 'boolean' || isDurationMs(retry);
 }
 
-function isJournalError(value: unknown): value is JournalError {
+export function isJournalError(value: unknown): value is JournalError {
   const { name, message } = (value ?? {}) as Readonly<Record<string, unknown>>;
   return typeof name === 'string' && typeof message === 'string';
 }

@@ -3,6 +3,7 @@
 import type { Delivery } from '../core/delivery.js';
 import { ConfigurationError, describeValue, isError } from '../core/errors.js';
 import type { OutgoingMessage } from '../core/message.js';
+import { OptionChecker, isDurationMs } from '../core/options.js';
 import type { Outcome, Poison, Retry, RetryAfter, Success } from '../core/outcome.js';
 import { poison, retry, retryAfter, success } from '../core/outcome.js';
 import { topic } from '../core/topic.js';
@@ -63,16 +64,31 @@ export function stepResult(delivery: Asked, value?: unknown, ...messages: readon
  * The step's attempt has failed, and the workflow is told so: from there on its policy counts, not that of the handler, whose own
  * work is done. For a delivery that no workflow sent it is `retry(reason)`, `retryAfter(ms, reason)` or `poison(reason)`.
  * A handler that retries by itself (`retry`, or by throwing) says nothing to the workflow, which waits; nor does a dead letter.
+ * @throws ConfigurationError
  */
 export function stepFailure(
   delivery: Asked,
   reason: string | Error,
-  { retry: again = true }: StepFailureOptions = {},
+  options: StepFailureOptions = {},
 ): Success | Retry | RetryAfter | Poison {
+  checkFailure(reason, options);
+  const { retry: again = true } = options;
   const address = addressOf(delivery);
   if (address === undefined) return outcomeOf(reason, again);
   const error: JournalError = isError(reason) ? journalError(reason) : { name: 'Error', message: reason };
   return success(answer(address, { error, retry: again }));
+}
+
+function checkFailure(reason: unknown, options: StepFailureOptions): void {
+  const check = new OptionChecker('stepFailure');
+  if (typeof reason !== 'string' && !isError(reason))
+    check.problem(`"reason" must be a text or an Error, got ${describeValue(reason)}`);
+  if (check.object('options', options)) check.unknownOptions(options, ['retry']);
+  check.throwIfAny();
+  const { retry: again } = options;
+  if (again !== undefined && typeof again !== 'boolean' && !isDurationMs(again))
+    check.problem(`"retry" must be true, false or milliseconds, got ${describeValue(again)}`);
+  check.throwIfAny();
 }
 
 /** The topic of a workflow's events, to which the answers go: for `publishes` of the handlers that answer. @throws ConfigurationError */

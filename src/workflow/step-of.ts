@@ -35,7 +35,7 @@ export function stepOf(name: string, work: GivenWork, options: StepOptions<never
   if (check.object('options', options)) {
     check.unknownOptions(options, ['redelivery', 'timeoutMs', 'compensate']);
     checkPolicy(options, check);
-  }
+  } else check.throwIfAny();
   const { compensate } = options;
   if (compensate !== undefined) checkCompensation(compensate, check);
   check.throwIfAny();

@@ -1,4 +1,5 @@
 // One attempt of a step that runs: its signal, its time limit, and its end, told once.
+import { durationText } from '../core/duration-text.js';
 import type { Clock, Timer } from '../ports/clock.js';
 import type { Command } from './command.js';
 import { commandText } from './command.js';
@@ -53,7 +54,7 @@ export class StepRun {
 
   #timeOut(timeoutMs: number): void {
     const { name } = this.command;
-    const message = `${commandText(this.command)} did not end within ${timeoutMs} ms`;
+    const message = `${commandText(this.command)} did not end within ${durationText(timeoutMs)}`;
     this.#timedOut = new WorkflowError('WORKFLOW_STEP_TIMED_OUT', message, { step: name });
     this.#controller.abort(this.#timedOut);
     const end: AttemptEnd = { kind: 'timed-out', error: this.#timedOut };

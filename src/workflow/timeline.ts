@@ -8,6 +8,9 @@ import { commandText } from './command.js';
 import { JournalFacts, progressOf } from './progress.js';
 import type { WorkflowHistory } from './workflow-handle.js';
 
+/** Below it a step began at once. */
+const SOON_MS = 100;
+
 interface Line {
   readonly atMs: number;
   readonly what: string;
@@ -37,19 +40,43 @@ function title({ name, id, version, status, createdMs, runStartedMs, endedMs }: 
   return `${name} ${JSON.stringify(id)}, version ${version}, ${status}${end}; times since ${began}`;
 }
 
-/** What was done at once when it was asked for is told as done; an attempt that ended with nothing in between is one line. */
+/**
+ * What was done at once when it was asked for is told as done; an attempt that ended with nothing in between is one line, and
+ * one that another followed without an end says so.
+ */
 function linesOf(story: readonly WorkflowProgress[]): readonly Line[] {
-  const firstMs = new Map<number, number>();
-  for (const progress of story)
-    if ('at' in progress && progress.kind !== 'asked' && !firstMs.has(progress.at))
-      firstMs.set(progress.at, progress.atMs);
+  const nexts = nextOfEach(story);
   return story.flatMap((progress, i) => {
-    if (progress.kind === 'asked' && firstMs.get(progress.at) === progress.atMs) return [];
+    const next = nexts[i];
+    if (progress.kind === 'asked' && next !== undefined && isAtOnce(progress, next)) return [];
+    if (progress.kind === 'attempt-started' && next?.kind === 'attempt-started') {
+      const { atMs, attempt } = progress;
+      return { atMs, what: whatOf(progress), how: `attempt ${attempt} begins and is cut short` };
+    }
     if (progress.kind === 'attempt-started' && isSame(progress, story[i + 1])) return [];
     const before = story[i - 1];
     const isWhole = before?.kind === 'attempt-started' && isSame(progress, before);
     return lineOf(progress, isWhole ? before.atMs : progress.atMs);
   });
+}
+
+/** For each what happens next of the same command. */
+function nextOfEach(story: readonly WorkflowProgress[]): readonly (WorkflowProgress | undefined)[] {
+  const later = new Map<number, WorkflowProgress>();
+  return story
+    .toReversed()
+    .map((progress) => {
+      if (!('at' in progress)) return undefined;
+      const next = later.get(progress.at);
+      later.set(progress.at, progress);
+      return next;
+    })
+    .toReversed();
+}
+
+/** A step is written down before it begins: of milliseconds in between nobody needs a line. */
+function isAtOnce({ atMs }: WorkflowProgress, next: WorkflowProgress): boolean {
+  return next.atMs - atMs <= (next.kind === 'attempt-started' ? SOON_MS : 0);
 }
 
 /** Two things of one command. */
@@ -84,7 +111,7 @@ function howOf(progress: Extract<WorkflowProgress, ProgressCommand>): string {
     case 'asked':
       return askedText(progress);
     case 'attempt-started':
-      return `attempt ${progress.attempt} begins`;
+      return `attempt ${progress.attempt} ${progress.sent === true ? 'is sent' : 'begins'}`;
     case 'attempt-failed': {
       const { attempt, durationMs, error, nextMs, atMs, spent } = progress;
       const free = spent ? '' : ' (not counted)';

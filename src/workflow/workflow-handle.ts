@@ -29,7 +29,8 @@ export interface WorkflowHandle<Out = unknown> {
   readonly id: string;
   /**
    * What the workflow ends with, whenever that is: at once where it ends in this process, else within a scan interval.
-   * @throws WorkflowError WORKFLOW_FAILED, WORKFLOW_CANCELLED, WORKFLOW_TERMINATED; PulseworkError CALL_TIMED_OUT after
+   * @throws WorkflowError WORKFLOW_FAILED, WORKFLOW_CANCELLED, WORKFLOW_TERMINATED, WORKFLOW_NOT_FOUND when it was
+   *   forgotten before this was told of its end; PulseworkError CALL_TIMED_OUT after
    *   `timeoutMs`, ALREADY_CLOSED when the runtime closes first
    */
   result(options?: ResultOptions): Promise<Out>;
@@ -59,9 +60,11 @@ export async function resultOf(
 ): Promise<unknown> {
   const check = new OptionChecker('result');
   if (check.object('options', options)) check.unknownOptions(options, ['timeoutMs']);
+  else check.throwIfAny();
   check.durationMs('timeoutMs', options.timeoutMs);
   check.throwIfAny();
   const { clock } = machine;
+  let wasThere = false;
   const untilMs = options.timeoutMs === undefined ? Infinity : clock.now() + options.timeoutMs;
   for (;;) {
     const pause = pauseUntilEnd(machine, key, Math.min(untilMs, clock.now() + machine.scanIntervalMs));
@@ -72,6 +75,12 @@ export async function resultOf(
       pause.cancel();
       return ended(machine, record, record.status);
     }
+    if (record === undefined && wasThere) {
+      pause.cancel();
+      const message = `workflow ${keyOf(key)} was forgotten: it ended more than \`retentionMs\` ago`;
+      throw new WorkflowError('WORKFLOW_NOT_FOUND', message, { workflow: key });
+    }
+    wasThere = record !== undefined;
     if (clock.now() >= untilMs) {
       pause.cancel();
       throw new PulseworkError('CALL_TIMED_OUT', `workflow ${keyOf(key)} did not end within ${options.timeoutMs} ms`);

@@ -120,18 +120,23 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
   }
 
   async close(): Promise<void> {
-    this.#activations.abandon();
-    this.#relay.close();
-    this.feed.close();
-    this.#counts.close();
-    this.#releaseGlobals?.();
-    for (const watcher of this.#watchers) watcher(undefined);
+    this.abandon();
     try {
       await this.store('closing the workflow store', (store) => store.close());
       await this.#bound.close();
     } finally {
       this.#calls.close();
     }
+  }
+
+  /** Nothing goes on here any more; the store stays open. */
+  abandon(): void {
+    this.#activations.abandon();
+    this.#relay.close();
+    this.feed.close();
+    this.#counts.close();
+    this.#releaseGlobals?.();
+    for (const watcher of this.#watchers) watcher(undefined);
   }
 
   store<T>(what: string, call: (store: WorkflowStore) => Promise<T>): Promise<T> {

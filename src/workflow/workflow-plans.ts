@@ -5,11 +5,8 @@ import { OptionChecker } from '../core/options.js';
 import type { HandlerResolver } from '../runtime/handler-classes.js';
 import { resolverOf } from '../runtime/handler-classes.js';
 import type { WorkflowClass, WorkflowDefinition, WorkflowMethod, WorkflowOptions } from './definition.js';
-import { WORKFLOW_OPTION_NAMES, isDefinition, recordOf } from './definition.js';
+import { WORKFLOW_OPTION_NAMES, isDefinition, isWorkflowName, recordOf } from './definition.js';
 import type { PlannedWorkflow } from './planned-workflow.js';
-
-/** What a topic's name may hold, so that the events of the workflow have one. */
-const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]*$/;
 
 /** A definition whose instance is not made yet. */
 export interface UnboundWorkflow {
@@ -68,7 +65,7 @@ function readDefinition(
 function checked(workflow: UnboundWorkflow, check: OptionChecker): UnboundWorkflow {
   const { name, options, run, workflowClass } = workflow;
   const own = new OptionChecker(`workflow ${JSON.stringify(name)}`);
-  if (typeof (name as unknown) !== 'string' || !NAME.test(name))
+  if (!isWorkflowName(name))
     own.problem(`its name must be letters, digits, ".", "_" and "-", got ${describeValue(name)}`);
   if (own.object('options', options, '{ version, input }')) {
     own.unknownOptions(options, WORKFLOW_OPTION_NAMES);
@@ -90,7 +87,7 @@ function checkSchemas(name: string, schemas: unknown, check: OptionChecker): voi
   for (const [key, schema] of Object.entries(schemas)) checkSchema(`${name}.${key}`, schema, check);
 }
 
-function checkSchema(name: string, schema: unknown, check: OptionChecker): void {
+export function checkSchema(name: string, schema: unknown, check: OptionChecker): void {
   const isSchema = (typeof schema === 'object' || typeof schema === 'function') && schema !== null;
   if (schema === undefined || (isSchema && '~standard' in schema)) return;
   check.problem(

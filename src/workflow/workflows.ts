@@ -1,6 +1,8 @@
 // Workflows on a runtime: what services and operators call. What changes a workflow goes as a message to whoever works on it;
 // what only looks is read from the store.
+import { describeValue } from '../core/errors.js';
 import type { PulseworkError } from '../core/errors.js';
+import { WORKFLOW_STATUSES } from '../core/workflow-journal.js';
 import { OptionChecker } from '../core/options.js';
 import type { WorkflowFilter, WorkflowKey, WorkflowRecord } from '../ports/workflow-store.js';
 import { extenderOf } from '../runtime/extension.js';
@@ -55,6 +57,7 @@ export class Workflows {
     try {
       await extend?.((ground) => (machine = new WorkflowMachine(resolved, bound, ground)));
     } catch (error) {
+      machine?.abandon();
       await resolved.store.close();
       await bound.close();
       throw error;
@@ -104,7 +107,7 @@ export class Workflows {
       describe: () => this.describe(key.name, id),
       history: () => this.history(key.name, id),
       timeline: async () => workflowTimeline(await this.history(key.name, id)),
-      events: ({ signal } = {}) => followed(this.#machine, key, signal),
+      events: (options = {}) => followed(this.#machine, key, checkedFollow(options).signal),
     };
   }
 
@@ -125,6 +128,7 @@ export class Workflows {
     check.required({ name }, { name: 'a text' });
     check.nonEmptyString('name', name);
     if (check.object('options', options)) check.unknownOptions(options, ['eventId']);
+    else check.throwIfAny();
     check.nonEmptyString('eventId', options.eventId);
     check.throwIfAny();
     const signals = this.#machine.newest(key.name)?.options.signals;
@@ -189,7 +193,15 @@ export class Workflows {
     const check = new OptionChecker('list');
     const known = ['name', 'status', 'attributes', 'createdFromMs', 'createdBeforeMs', 'after', 'limit'];
     if (check.object('filter', filter)) check.unknownOptions(filter, known);
+    check.throwIfAny();
     check.positiveInteger('limit', filter.limit);
+    check.nonEmptyString('name', filter.name);
+    check.oneOf('status', filter.status, WORKFLOW_STATUSES);
+    for (const name of ['createdFromMs', 'createdBeforeMs'] as const)
+      if (filter[name] !== undefined && !Number.isFinite(filter[name]))
+        check.problem(`"${name}" must be epoch milliseconds, got ${describeValue(filter[name])}`);
+    if (filter.after !== undefined && !isPlace(filter.after))
+      check.problem('"after" must be a record of an earlier list, or its { createdMs, name, id }');
     if (filter.attributes !== undefined && !areTexts(filter.attributes))
       check.problem('"attributes" must be an object of texts');
     check.throwIfAny();
@@ -237,6 +249,18 @@ export class Workflows {
 
 function invalid(workflow: WorkflowKey, rule: string): PulseworkError {
   return new WorkflowError('WORKFLOW_VALUE_INVALID', `workflow ${keyOf(workflow)}: ${rule}`, { workflow });
+}
+
+function checkedFollow(options: { readonly signal?: AbortSignal | undefined }): typeof options {
+  const check = new OptionChecker('events');
+  if (check.object('options', options)) check.unknownOptions(options, ['signal']);
+  check.throwIfAny();
+  return options;
+}
+
+function isPlace(after: unknown): boolean {
+  const { createdMs, name, id } = (after ?? {}) as Readonly<Record<string, unknown>>;
+  return Number.isFinite(createdMs) && typeof name === 'string' && typeof id === 'string';
 }
 
 function notFound(workflow: WorkflowKey): WorkflowError {

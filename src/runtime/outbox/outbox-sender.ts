@@ -67,7 +67,7 @@ export class OutboxSender {
   async #publish(publisher: Publisher, message: EncodedMessage, number: number): Promise<void> {
     const { telemetry, calls, transport } = this.#parts;
     const { topic } = publisher;
-    const observed = telemetry.startPublish({ kind: 'message', topic, message, run: undefined });
+    const observed = telemetry.startPublish({ kind: 'message', topic, message, run: undefined, isRelayed: true });
     const sent = observed === undefined ? message : { ...message, properties: observed.properties };
     try {
       const id = await calls.run(`publishing to ${topic}`, () =>

@@ -62,6 +62,7 @@ export abstract class Outbox<Tx = never> {
   async refused(options: { readonly limit?: number | undefined } = {}): Promise<readonly RefusedMessage[]> {
     const check = new OptionChecker('outbox.refused');
     if (check.object('options', options)) check.unknownOptions(options, ['limit']);
+    else check.throwIfAny();
     check.positiveInteger('limit', options.limit);
     check.throwIfAny();
     return (await this.store.refused(options.limit ?? MAX_LISTED)).map(refusedMessage);

@@ -89,7 +89,11 @@ export class SqliteEffectStore implements EffectStore<SqliteDatabase> {
         try {
           this.#record(key, outcome, ttlMs);
           // Whoever reads may be in the way where there is no log; the transaction is open all the same.
-          await this.#whenFree(clock.now() + busyTimeoutMs, () => this.#connection.exec('COMMIT'));
+          await this.#whenFree(clock.now() + busyTimeoutMs, () => {
+            // Who asked has given up meanwhile: what is open on the connection now is somebody else's.
+            if (!isOpen) throw this.#rolledBack('it was rolled back while its commit waited for others');
+            this.#connection.exec('COMMIT');
+          });
         } catch (error) {
           throw this.#notCommitted(error);
         }
@@ -110,13 +114,16 @@ export class SqliteEffectStore implements EffectStore<SqliteDatabase> {
   }
 
   #record(key: string, outcome: RecordedOutcome, ttlMs: number): void {
-    if (!this.#statements.record(key, OWNER, outcome, ttlMs)) {
-      const rule =
-        'the handler has rolled back the transaction of its effects itself; throw, or return another outcome, instead';
-      throw new PulseworkError('STORE_FAILED', `store "${this.name}": ${rule}`);
-    }
+    if (!this.#statements.record(key, OWNER, outcome, ttlMs))
+      throw this.#rolledBack(
+        'the handler has rolled back the transaction of its effects itself; throw, or return another outcome, instead',
+      );
     this.#committed += 1;
     if (this.#committed % REMOVE_AFTER === 0) this.#statements.remove();
+  }
+
+  #rolledBack(rule: string): PulseworkError {
+    return new PulseworkError('STORE_FAILED', `store "${this.name}": ${rule}`);
   }
 
   /** @returns puts the settings back that it needed */

@@ -2,7 +2,7 @@
 // broker never takes waits for a person with its key and with nothing else.
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import type { MessageOptions, OutgoingMessage } from 'pulsework';
+import type { MessageOptions, OutgoingMessage, Telemetry } from 'pulsework';
 import { bytesCodec, topic } from 'pulsework';
 import { EmbeddedBroker, embedded } from 'pulsework/embedded';
 import { memoryOutbox } from 'pulsework/testing';
@@ -50,6 +50,18 @@ describe('an outbox', () => {
     await world.start({ ...NONE, outbox });
     await world.clock.advanceBy(1);
     expect(await numbers()).toEqual([1, 2]);
+  });
+
+  it('tells observers that what it publishes was recorded earlier', async () => {
+    const { world, outbox, add } = worldWithOutbox();
+    const relayed: unknown[] = [];
+    const telemetry: Telemetry = {
+      startPublish: ({ isRelayed }) => void relayed.push(isRelayed),
+    };
+    add(receipt(1));
+    await world.start({ ...NONE, outbox, telemetry });
+    await world.clock.advanceBy(1);
+    expect(relayed).toEqual([true]);
   });
 
   it('keeps the order of a key', async () => {

@@ -115,6 +115,21 @@ it('outside tests it is off; asked for, it warns once of each place, and goes on
   expect(Date.now).toBe(originalNow);
 });
 
+it('a start that fails leaves everything as it was', async () => {
+  const runtime = await Runtime.start({
+    transport: embedded(),
+    handlers: [],
+    logger: consoleLogger({ level: 'silent' }),
+  });
+  const options = { runtime, store: memoryWorkflowStore(), definitions: [job(async () => 1)] };
+  await Workflows.start(options);
+  const second = Workflows.start({ ...options, store: memoryWorkflowStore(), determinismGuard: 'warn' });
+
+  await expect(second).rejects.toThrow(/names must be unique/);
+  expect(Date.now).toBe(originalNow);
+  await runtime.close();
+});
+
 it('a guard that is none is refused at start', async () => {
   await expect(ended(async () => 1, 'loud' as never)).rejects.toThrow(/"determinismGuard" must be/);
 });

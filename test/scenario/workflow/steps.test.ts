@@ -138,7 +138,7 @@ it('past its time limit a step is told, and counts as failed once it has ended',
   await test.advanceBy(1);
 
   expect(await test.result(Job, '1')).toBe('done');
-  expect(ends).toEqual(['step "work" did not end within 5000 ms']);
+  expect(ends).toEqual(['step "work" did not end within 5 s']);
 });
 
 it('a step that does not end even then is given up after as long again, and runs no second time before', async () => {

@@ -77,6 +77,14 @@ const STORIES: readonly [
     },
   ],
   [
+    'of-handlers',
+    async (flow) =>
+      flow.all([
+        flow.step('label', { topic: 'labels', input: 1 }, { timeoutMs: hours(1), ...soon }),
+        flow.step('pack', () => 1),
+      ]),
+  ],
+  [
     'blocked',
     async (flow) => {
       await flow.step('charge', () => 1);
@@ -98,6 +106,51 @@ it.each(STORIES)('the timeline of one that is %s', async (name, run, happen = ()
   await expect(`${timeline}\n`).toMatchFileSnapshot(`expected/timeline-${name}.txt`);
   const exported = JSON.parse(JSON.stringify(await test.history(job, '1'))) as WorkflowHistory;
   expect(workflowTimeline(exported)).toBe(timeline);
+});
+
+it('the timeline of a step that a crash cut short has both attempts', async () => {
+  const job = define('job', async (flow) =>
+    flow.step('charge', ({ attempt }) => (attempt === 1 ? new Promise(() => undefined) : 'done')),
+  );
+  await using test = await testWorkflow(job);
+  await test.start(job, { id: '1', input: null });
+  test.kill();
+  await test.restart();
+  await test.result(job, '1');
+
+  await expect(`${await test.workflows.handle(job, '1').timeline()}\n`).toMatchFileSnapshot(
+    'expected/timeline-cut-short.txt',
+  );
+});
+
+it('the timeline has no line for the milliseconds between the asking for a step and its begin', () => {
+  const record = {
+    name: 'job',
+    id: '1',
+    version: 1,
+    status: 'completed',
+    run: 1,
+    createdMs: 0,
+    runStartedMs: 0,
+    endedMs: 900,
+    waits: [],
+  };
+  const asked = (at: number, atMs: number) => ({ kind: 'command', at, command: 'step', name: `s${at}`, atMs });
+  const journal = [
+    asked(0, 1),
+    { kind: 'attempt', at: 0, attempt: 1, atMs: 3 },
+    { kind: 'completed', at: 0, atMs: 5, value: 1 },
+    asked(1, 5),
+    { kind: 'attempt', at: 1, attempt: 1, atMs: 805 },
+    { kind: 'completed', at: 1, atMs: 900, value: 1 },
+  ];
+  const history = { format: 'pulsework-workflow-history', v: 1, record, journal } as unknown as WorkflowHistory;
+  expect(workflowTimeline(history).split('\n').slice(2)).toEqual([
+    '  0 ms    started',
+    '  3 ms    step "s0"  attempt 1 done after 2 ms',
+    '  5 ms    step "s1"  asked for',
+    '  805 ms  step "s1"  attempt 1 done after 95 ms',
+  ]);
 });
 
 it('the timeline of one that waits says for what, and that of a later run since when', async () => {

@@ -11,7 +11,7 @@ import { SpanAccount } from './span-account.js';
 const SAMPLED_SHARE = 0.25;
 const READ_EVERY_MS = 1_000;
 /** What one provider needs, however many runtimes report to it: one for counts, one for gauges. */
-const CALLBACKS = 3;
+const CALLBACKS = 2;
 /** Far above what the handlers of a soak can make. */
 const MAX_SERIES = 500;
 /** What a closed subscription has none of. */

@@ -4,13 +4,12 @@ import { isDeepStrictEqual } from 'node:util';
 import type { JournalEntry } from '../../../src/core/workflow-journal.js';
 import { hasEnded } from '../../../src/core/workflow-journal.js';
 import type { WorkflowSnapshot } from '../../../src/ports/workflow-store.js';
+import { completedOf, finalEnds, inOrder } from '../workflow/journal-ends.js';
 import type { Seen } from './office.js';
 import type { CrashProgram } from './program.js';
 import { happeningsOf } from './program.js';
 import type { Story } from './story.js';
 import { STORIES } from './stories.js';
-
-type CommandEntry = Extract<JournalEntry, { kind: 'command' }>;
 
 /** What did not hold, a sentence each. */
 export function violationsOf(program: CrashProgram, seen: Seen): readonly string[] {
@@ -44,9 +43,9 @@ function endProblems(program: CrashProgram, story: Story, { record, journal }: W
 /** In a failed or cancelled workflow each result that can be undone was, in the reverse order; in another one nothing was. */
 function undoneProblems(story: Story, { record, journal }: WorkflowSnapshot, { effects }: Seen): readonly string[] {
   const { name, id, status } = record;
-  const done = endedOf(journal, 'step', 'completed').filter((command) => Object.hasOwn(story.undoing, command.name));
+  const done = completedOf(journal, 'step').filter((command) => Object.hasOwn(story.undoing, command.name));
   const expected = status === 'completed' ? [] : done.toReversed().map((command) => command.name);
-  const recorded = endedOf(journal, 'compensate', 'completed').map((command) => command.name);
+  const recorded = completedOf(journal, 'compensate').map((command) => command.name);
   const verbs = new Set(Object.values(story.undoing));
   const own = effects.map(({ what }) => what).filter((what) => what.split(' ')[1] === id);
   const seen = [...new Set(own.filter((what) => verbs.has(what.split(' ')[0] ?? '')))];
@@ -74,47 +73,15 @@ function effectProblems({ workflows, effects }: Seen): readonly string[] {
   });
 }
 
-/** A step that waits for its next attempt when a cancellation comes is not tried again: that failure was its last. */
-function finalEnds(journal: readonly JournalEntry[]): ReadonlySet<number> {
-  const ended = new Set<number>();
-  const waiting = new Set<number>();
-  for (const entry of journal) {
-    if (entry.kind === 'completed' || entry.kind === 'failed') ended.add(entry.at);
-    if (entry.kind === 'attempt') waiting.delete(entry.at);
-    if (entry.kind === 'attempt-failed') waiting.add(entry.at);
-    if (entry.kind === 'cancelled') for (const at of waiting) ended.add(at);
-  }
-  return ended;
-}
-
 /** A completed one has sent its message, under the one id, the others none. */
 function messageProblems({ topic, workflow }: Story, { workflows, messageIds }: Seen): readonly string[] {
   if (topic === undefined) return [];
   const expected = workflows.flatMap(({ record: { name, id, run, status }, journal }) => {
     if (name !== workflow || status !== 'completed') return [];
-    return endedOf(journal, 'publish', 'completed').map(({ at }) => `workflow/${name}/${id}/${run}/${at}`);
+    return completedOf(journal, 'publish').map(({ at }) => `workflow/${name}/${id}/${run}/${at}`);
   });
   if (isDeepStrictEqual(messageIds.toSorted(), expected.toSorted())) return [];
   return [`the messages of ${topic} are ${messageIds.join(', ')}; right: ${expected.join(', ')}`];
-}
-
-/** Commands that have come to such an end, in the order in which they did. */
-function endedOf(
-  journal: readonly JournalEntry[],
-  command: CommandEntry['command'],
-  end: 'completed' | 'failed',
-): readonly CommandEntry[] {
-  const commands = journal.filter((entry) => entry.kind === 'command');
-  return journal.flatMap((entry) => {
-    if (entry.kind !== end) return [];
-    return commands.filter((each) => each.at === entry.at && each.command === command);
-  });
-}
-
-function inOrder(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(inOrder).toSorted();
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, inOrder(each)]));
 }
 
 function lastOf(journal: readonly JournalEntry[]): string {

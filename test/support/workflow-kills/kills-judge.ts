@@ -2,7 +2,8 @@
 // and of what a ledger outside of it says was done. Pure.
 import { isDeepStrictEqual } from 'node:util';
 import { hasEnded } from '../../../src/core/workflow-journal.js';
-import type { CommandKind, JournalEntry, WorkflowSnapshot } from '../../../src/workflow.js';
+import type { WorkflowSnapshot } from '../../../src/workflow.js';
+import { completedOf, finalEnds, inOrder } from '../workflow/journal-ends.js';
 import type { Effect } from './kills-plan.js';
 import { UNDOING, plannedStatements, plannedWorkflows } from './kills-plan.js';
 import type { LedgerLines } from './ledger.js';
@@ -60,14 +61,14 @@ function repeatProblems({ record, journal }: EndedWorkflow): readonly string[] {
 function undoneProblems({ record, journal }: EndedWorkflow, effects: readonly Effect[]): readonly string[] {
   const { name, id, status } = record;
   const undoing = UNDOING[name] ?? {};
-  const done = completedOf(journal, 'step').filter(({ step }) => Object.hasOwn(undoing, step));
-  const expected = status === 'completed' ? [] : done.toReversed().map(({ step }) => step);
+  const done = completedOf(journal, 'step').filter(({ name: step }) => Object.hasOwn(undoing, step));
+  const expected = status === 'completed' ? [] : done.toReversed().map(({ name: step }) => step);
   const undone = completedOf(journal, 'compensate');
-  const recorded = undone.map(({ step }) => step);
+  const recorded = undone.map(({ name: step }) => step);
   const words = undone.map(({ at }) => [
     ...new Set(effects.filter(({ key }) => key === keyOf(record, at)).map(({ what }) => what)),
   ]);
-  const right = undone.map(({ step }) => [`${undoing[step] ?? '?'} ${id}`]);
+  const right = undone.map(({ name: step }) => [`${undoing[step] ?? '?'} ${id}`]);
   const problems: string[] = [];
   if (!isDeepStrictEqual(recorded, expected))
     problems.push(`${name} ${id}, ${status}, has undone ${recorded.join(', ')}; right is ${expected.join(', ')}`);
@@ -117,39 +118,6 @@ function receiptProblems(ended: readonly EndedWorkflow[], receipts: readonly str
   return [`receipts ${came.join(', ')} came; right is ${expected.toSorted().join(', ')}`];
 }
 
-/** A step that waits for its next attempt when a cancellation comes is not tried again: that failure was its last. */
-function finalEnds(journal: readonly JournalEntry[]): ReadonlySet<number> {
-  const over = new Set<number>();
-  const waiting = new Set<number>();
-  for (const entry of journal) {
-    if (entry.kind === 'completed' || entry.kind === 'failed') over.add(entry.at);
-    if (entry.kind === 'attempt') waiting.delete(entry.at);
-    if (entry.kind === 'attempt-failed') waiting.add(entry.at);
-    if (entry.kind === 'cancelled') for (const at of waiting) over.add(at);
-  }
-  return over;
-}
-
-/** In the order in which they were. */
-function completedOf(
-  journal: readonly JournalEntry[],
-  kind: CommandKind,
-): readonly { readonly at: number; readonly step: string }[] {
-  const names = new Map(
-    journal.flatMap((entry) => (entry.kind === 'command' && entry.command === kind ? [[entry.at, entry.name]] : [])),
-  );
-  return journal.flatMap((entry) => {
-    const step = entry.kind === 'completed' ? names.get(entry.at) : undefined;
-    return entry.kind === 'completed' && step !== undefined ? [{ at: entry.at, step }] : [];
-  });
-}
-
 function keyOf({ name, id, run }: EndedWorkflow['record'], at: number): string {
   return `${name}/${id}/${run}/${at}`;
-}
-
-function inOrder(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(inOrder).toSorted();
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, inOrder(each)]));
 }

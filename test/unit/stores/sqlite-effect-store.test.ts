@@ -123,6 +123,21 @@ describe.each(Object.entries(sqliteDrivers))('effects in SQLite (%s)', (_name, D
     expect(await store.begin('k', TIMES)).toMatchObject({ kind: 'recorded' });
   });
 
+  it('a commit that waited and was given up commits nothing of whoever comes next', async () => {
+    const { database, connect } = newPlace(['journal_mode = DELETE', 'busy_timeout = 0']);
+    const { store, transaction } = await begunIn(database);
+    const reader = connect();
+    reader.connection.exec('BEGIN');
+    reader.connection.prepare('SELECT * FROM pulsework_idempotency').all();
+    const committing = transaction.commit(DONE);
+    await transaction.rollback();
+    const next = await store.begin('next', TIMES);
+    reader.connection.exec('COMMIT');
+    await expect(committing).rejects.toMatchObject({ code: 'STORE_FAILED' });
+    if (next.kind === 'begun') await next.transaction.rollback();
+    expect(await store.begin('next', TIMES)).toMatchObject({ kind: 'begun' });
+  });
+
   it('the relay of an outbox forces what it claims to the disk before it is sent, and waits for transactions of the user', async () => {
     const { database, connection } = newPlace(['journal_mode = WAL', 'synchronous = 1']);
     const commits: unknown[] = [];

@@ -27,12 +27,13 @@ interface Given {
   readonly kind?: PublishKind;
   readonly run?: RunObserver | undefined;
   readonly properties?: Readonly<Record<string, string>>;
+  readonly isRelayed?: boolean;
 }
 
 function startPublish(telemetry: Telemetry, given: Given = {}): PublishObserver {
-  const { kind = 'message', run, properties = {} } = given;
+  const { kind = 'message', run, properties = {}, isRelayed } = given;
   const message = { payload: new Uint8Array(3), properties: copyProperties(properties) };
-  const publish = telemetry.startPublish?.({ kind, topic: TO, message, run });
+  const publish = telemetry.startPublish?.({ kind, topic: TO, message, run, isRelayed });
   if (publish === undefined) throw new Error('the publish is not observed');
   return publish;
 }
@@ -91,6 +92,19 @@ describe('the span of a publish', () => {
     startPublish(telemetry, { run }).done(ID);
 
     expect(sdk.span(`send ${TO}`).parentSpanContext).toBeUndefined();
+  });
+
+  it('of what is relayed belongs to what the message carries, whatever is active', () => {
+    const { sdk, telemetry } = started();
+    trace.getTracer('app').startActiveSpan('somebody else', (other) => {
+      startPublish(telemetry, { isRelayed: true, properties: { traceparent: TRACEPARENT } }).done(ID);
+      startPublish(telemetry, { isRelayed: true }).done(ID);
+      other.end();
+    });
+
+    const [carried, alone] = sdk.spans;
+    expect([carried?.parentSpanContext?.spanId, carried?.links]).toEqual([CREATION, []]);
+    expect(alone?.parentSpanContext).toBeUndefined();
   });
 
   it('that fails is an error; the next try has its own span', () => {
