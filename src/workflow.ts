@@ -62,6 +62,7 @@ export type {
   KnownWorkflow,
   LeaseRequest,
   NewWorkflow,
+  OutgoingRequest,
   OutgoingRow,
   TakenOutgoing,
   WorkflowChange,

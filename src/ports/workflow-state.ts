@@ -5,6 +5,9 @@ import type { KnownWorkflow, NewWorkflow, WorkflowChange, WorkflowKey, WorkflowR
 /** A record without its wake time, which stores keep where they find it by. */
 export type WorkflowState = Omit<WorkflowRecord, 'wakeMs'>;
 
+/** What stays of them over a `continued` write, the newest: a workflow that never ends must not need ever more room. */
+export const CONSUMED_IDS_KEPT = 1_000;
+
 export function newState({ name, id }: WorkflowKey, workflow: NewWorkflow, nowMs: number): WorkflowState {
   return { name, id, ...workflow, status: 'running', run: 1, createdMs: nowMs, runStartedMs: nowMs, waits: [] };
 }

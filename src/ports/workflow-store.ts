@@ -47,7 +47,7 @@ export interface NewWorkflow {
 
 /** Something that happens to a workflow. */
 export interface WorkflowEvent {
-  /** The same on every repeat: the second one is not kept. Unique for the workflow. */
+  /** The same on every repeat: the second one is not kept, as long as the first one's id is not forgotten. Unique for the workflow. */
   readonly eventId: string;
   readonly kind: 'signal' | 'cancel' | 'terminate' | 'resume' | 'child-ended' | 'step-done';
   /** Of the signal. */
@@ -122,6 +122,12 @@ export interface KnownWorkflow {
   readonly writeVersion: number;
 }
 
+export interface OutgoingRequest extends LeaseRequest {
+  readonly limit: number;
+  /** None of these, whoever has them: the relay cannot send what they have now. @default all of them */
+  readonly exceptWorkflows?: readonly WorkflowKey[] | undefined;
+}
+
 /** One message that follows from a workflow. */
 export interface OutgoingRow {
   /** Unique; the message carries it as `pulsework-message-id`, so that receivers recognise a repeat. */
@@ -145,7 +151,10 @@ export type WorkflowChange =
       readonly result?: unknown;
       readonly error?: JournalError | undefined;
     }
-  /** The journal begins anew, as does the method; what is in the inbox stays. */
+  /**
+   * The journal begins anew, as does the method; what is in the inbox stays. Ids of consumed events that came before the newest
+   * 1,000 of them are forgotten, by this write and by no other one that leaves the workflow going: it may do so for ever.
+   */
   | { readonly status: 'continued'; readonly input?: unknown; readonly seed: string; readonly version: number };
 
 export interface WorkflowWrite {
@@ -257,7 +266,7 @@ export interface WorkflowStore {
    * Messages to be sent, in the order in which they were written, for `owner` alone until its time is over. None of a
    * workflow of which another owner has an earlier one: what one workflow sends stays in order.
    */
-  takeOutgoing(lease: LeaseRequest & { readonly limit: number }): Promise<readonly TakenOutgoing[]>;
+  takeOutgoing(request: OutgoingRequest): Promise<readonly TakenOutgoing[]>;
   /** They were sent: forget them. Ids that are unknown are no error. */
   sent(messageIds: readonly string[]): Promise<void>;
 

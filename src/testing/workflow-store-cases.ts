@@ -1,6 +1,7 @@
 // What every WorkflowStore must hold to, as functions: an adapter runs each of them on a store that is open and empty.
 // All times are passed in, none is waited for.
 import type { JournalEntry } from '../core/workflow-journal.js';
+import { CONSUMED_IDS_KEPT } from '../ports/workflow-state.js';
 import type { AcquiredWorkflow } from '../ports/workflow-store.js';
 import type { WorkflowStoreCase } from './workflow-store-case.js';
 import { KEEP, KEY, LEASE, NEW, begun, entry, signal, writeOf } from './workflow-store-case.js';
@@ -151,6 +152,30 @@ const WRITE_CASES: readonly WorkflowStoreCase[] = [
       equal(
         { run, input, seed, version, status, runStartedMs, createdMs },
         { run: 2, input: 'next', seed: 's2', version: 2, status: 'running', runStartedMs: 50, createdMs: 0 },
+      );
+    },
+  },
+  {
+    title:
+      'what continues as new forgets the ids of consumed events but for the newest 1,000; no other write forgets any',
+    run: async (store) => {
+      const held = await begun(store);
+      const ids = Array.from({ length: CONSUMED_IDS_KEPT + 3 }, (_, n) => `e${n}`);
+      await Promise.all(ids.map((id) => store.append(KEY, signal(id), KEEP)));
+      const [oldest, second, third, ...others] = await store.inbox(KEY, 0);
+      const unread = others.at(-1);
+      const seqs = [second, third, ...others.slice(0, -1)].map((event) => event?.seq ?? 0);
+      const answer = await store.write(KEY, writeOf(held, { consumed: seqs }));
+      equal(await store.append(KEY, signal(second?.eventId ?? ''), KEEP), 'known');
+      const change = { status: 'continued', seed: 's2', version: 1 } as const;
+      await store.write(KEY, writeOf({ ...held, ...answer }, { consumed: [oldest?.seq ?? 0], change }));
+      const again = async (event: typeof oldest) => store.append(KEY, signal(event?.eventId ?? ''), KEEP);
+      equal([await again(third), await again(others[0]), await again(unread)], ['known', 'known', 'known']);
+      equal([await again(oldest), await again(second)], ['added', 'added']);
+      const left = (await store.inbox(KEY, 0)).map(({ eventId }) => eventId);
+      equal(
+        left,
+        [unread, oldest, second].map((event) => event?.eventId),
       );
     },
   },

@@ -147,4 +147,22 @@ export const LEASE_CASES: readonly WorkflowStoreCase[] = [
       );
     },
   },
+  {
+    title: 'no messages are taken of workflows that are to be left out, and all those of others are',
+    run: async (store) => {
+      const [first, second, third] = [KEY, { name: 'fulfil', id: '"A-2"' }, { name: 'fulfil,A', id: '1' }];
+      for (const key of [first, second, third]) {
+        const outgoing = [1, 2].map((n) => ({ messageId: `${key.id}/${n}`, message }));
+        await store.write(key, writeOf(await begun(store, key), { outgoing }));
+      }
+      const taken = await store.takeOutgoing({ ...LEASE, limit: 2, exceptWorkflows: [first, third] });
+      equal(
+        taken.map(({ messageId }) => messageId),
+        ['"A-2"/1', '"A-2"/2'],
+      );
+      equal(await store.takeOutgoing({ ...LEASE, limit: 9, exceptWorkflows: [first, second, third] }), []);
+      const all = await store.takeOutgoing({ ...LEASE, limit: 9, exceptWorkflows: [{ name: 'fulfil', id: 'A' }] });
+      equal(all.length, 6);
+    },
+  },
 ];

@@ -27,6 +27,8 @@ export interface CoordinatorCalls {
 export interface TransactionParts {
   readonly id: TransactionId;
   readonly coordinator: CoordinatorCalls;
+  /** What it is of. Elsewhere its id is another transaction's, whose end would be that of what is done in it. */
+  readonly place: object;
   readonly clock: Clock;
   readonly timeoutMs: number;
   /** The broker may end it from here on, and not before. */
@@ -57,6 +59,10 @@ export class OpenTransaction implements Transaction {
     this.#parts = parts;
     const leftMs = Math.max(0, parts.deadlineMs - parts.clock.now());
     this.#timer = parts.clock.setTimer(leftMs, () => this.#timeIsUp());
+  }
+
+  get place(): object {
+    return this.#parts.place;
   }
 
   get state(): TransactionState {
@@ -225,8 +231,11 @@ export class OpenTransaction implements Transaction {
   }
 }
 
-/** The transaction that a call was given; undefined for none. @throws ConfigurationError */
-export function transactionOf(options: InTransaction | undefined): OpenTransaction | undefined {
+/**
+ * The transaction that a call was given; undefined for none.
+ * @param place where the call goes; undefined for one that takes those of anywhere. @throws ConfigurationError
+ */
+export function transactionOf(options: InTransaction | undefined, place?: object): OpenTransaction | undefined {
   if (options === undefined) return undefined;
   const check = new OptionChecker();
   if (!check.object('options', options, '{ transaction }')) throw new ConfigurationError(check.problems);
@@ -234,6 +243,8 @@ export function transactionOf(options: InTransaction | undefined): OpenTransacti
   const { transaction } = options as InTransaction;
   if (transaction !== undefined && !(transaction instanceof OpenTransaction)) {
     check.problem(`"transaction" must be one that newTransaction() made, got ${describeValue(transaction)}`);
+  } else if (transaction !== undefined && place !== undefined && transaction.place !== place) {
+    check.problem('"transaction" is of another broker or client; begin one with newTransaction() of this transport');
   }
   check.throwIfAny();
   return transaction as OpenTransaction | undefined;

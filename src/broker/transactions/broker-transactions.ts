@@ -59,6 +59,11 @@ export class BrokerTransactions {
     this.pendingAcks = this.#lazy(this.#provider);
   }
 
+  /** Whose transactions they are: brokers that share it have the same ones. */
+  get place(): object {
+    return this.#options.store;
+  }
+
   /**
    * What earlier brokers left is looked after from now on. Comes before the first transaction by itself; a broker whose topics
    * outlive it calls it before it loads them. More calls than one are allowed, also after one that failed.

@@ -1,6 +1,6 @@
 // An outbox as its user sees it: messages are added in his own database transaction, and a runtime that is given the outbox
 // relays them once that is committed. Here they are checked and encoded; the store of the database keeps them.
-import { PulseworkError, containRejection } from '../../core/errors.js';
+import { ConfigurationError, PulseworkError, containRejection, describeValue } from '../../core/errors.js';
 import { OptionChecker } from '../../core/options.js';
 import type { EncodedMessage, OutgoingMessage } from '../../core/message.js';
 import { outboxRecord } from '../../core/outbox-record.js';
@@ -78,8 +78,12 @@ export abstract class Outbox<Tx = never> {
     return this.store.skip(id);
   }
 
-  /** @throws PulseworkError PUBLISH_REFUSED; what is asynchronous gives a promise. */
+  /** @throws PulseworkError PUBLISH_REFUSED, CONFIGURATION_INVALID without a transaction; what is asynchronous gives a promise. */
   protected recordsOf(tx: Tx, messages: readonly OutgoingMessage[]): (OutboxRecord | Promise<OutboxRecord>)[] {
+    if (typeof tx !== 'object' || tx === null)
+      throw new ConfigurationError([
+        'outbox.add takes your open transaction first, then messages, got ' + describeValue(tx),
+      ]);
     const origin = originOf(tx);
     return messages.map((message) => {
       checkTopic(message);

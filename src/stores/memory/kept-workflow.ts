@@ -2,7 +2,7 @@
 import { hasEnded } from '../../core/workflow-journal.js';
 import type { JournalEntry } from '../../core/workflow-journal.js';
 import type { WorkflowState } from '../../ports/workflow-state.js';
-import { changedState, newState } from '../../ports/workflow-state.js';
+import { CONSUMED_IDS_KEPT, changedState, newState } from '../../ports/workflow-state.js';
 import type {
   InboxEvent,
   NewWorkflow,
@@ -19,7 +19,7 @@ export interface KeptWorkflow {
   state: WorkflowState;
   journal: JournalEntry[];
   inbox: InboxEvent[];
-  /** Of all events that ever came. */
+  /** In order of arrival: of all events in the inbox, and of those consumed that are not forgotten. */
   readonly eventIds: Set<string>;
   /** Infinity: by an event only. */
   wakeMs: number;
@@ -77,10 +77,19 @@ export function changeWorkflow(kept: KeptWorkflow, { change, entries, consumed, 
   kept.state = changedState(kept.state, change, nowMs);
   kept.journal.push(...entries);
   kept.inbox = kept.inbox.filter(({ seq }) => !consumed.includes(seq));
-  if (change.status === 'continued') kept.journal = [];
+  if (change.status === 'continued') {
+    kept.journal = [];
+    forgetConsumed(kept);
+  }
   if (!hasEnded(kept.state.status)) return;
   kept.inbox = [];
   kept.eventIds.clear();
+}
+
+function forgetConsumed({ eventIds, inbox }: KeptWorkflow): void {
+  const unread = new Set(inbox.map(({ eventId }) => eventId));
+  const consumed = [...eventIds].filter((id) => !unread.has(id));
+  for (const id of consumed.slice(0, -CONSUMED_IDS_KEPT)) eventIds.delete(id);
 }
 
 export function recordOf({ state, wakeMs }: KeptWorkflow): WorkflowRecord {

@@ -11,6 +11,7 @@ import type {
   InboxEvent,
   LeaseRequest,
   NewWorkflow,
+  OutgoingRequest,
   TakenOutgoing,
   WorkflowEvent,
   WorkflowFilter,
@@ -138,9 +139,9 @@ class InMemory implements WorkflowStore {
     return found;
   }
 
-  async takeOutgoing(lease: LeaseRequest & { readonly limit: number }): Promise<readonly TakenOutgoing[]> {
+  async takeOutgoing(request: OutgoingRequest): Promise<readonly TakenOutgoing[]> {
     this.#requireOpen();
-    return structuredClone(this.#outgoing.take(lease));
+    return structuredClone(this.#outgoing.take(request));
   }
 
   async sent(messageIds: readonly string[]): Promise<void> {

@@ -1,5 +1,5 @@
 // Messages of workflows on their way to the broker, in the order in which they were written, and who sends them now.
-import type { LeaseRequest, OutgoingRow, TakenOutgoing, WorkflowKey } from '../../ports/workflow-store.js';
+import type { OutgoingRequest, OutgoingRow, TakenOutgoing, WorkflowKey } from '../../ports/workflow-store.js';
 import { keyText } from './kept-workflow.js';
 
 interface Waiting extends TakenOutgoing {
@@ -15,9 +15,9 @@ export class OutgoingQueue {
     for (const row of rows) this.#waiting.set(row.messageId, { key, ...row, takenBy: undefined, untilMs: -Infinity });
   }
 
-  take({ owner, nowMs, leaseMs, limit }: LeaseRequest & { readonly limit: number }): readonly TakenOutgoing[] {
-    /** Workflows of which somebody else sends an earlier one. */
-    const busy = new Set<string>();
+  take({ owner, nowMs, leaseMs, limit, exceptWorkflows = [] }: OutgoingRequest): readonly TakenOutgoing[] {
+    /** Workflows of which none is taken: left out, or somebody else sends an earlier one. */
+    const busy = new Set(exceptWorkflows.map(keyText));
     const taken: TakenOutgoing[] = [];
     for (const waiting of this.#waiting.values()) {
       if (taken.length === limit) break;

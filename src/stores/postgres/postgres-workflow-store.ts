@@ -15,6 +15,7 @@ import type {
   InboxEvent,
   LeaseRequest,
   NewWorkflow,
+  OutgoingRequest,
   TakenOutgoing,
   WorkflowEvent,
   WorkflowFilter,
@@ -139,12 +140,12 @@ export class PostgresWorkflowStore implements WorkflowStore {
     });
   }
 
-  async takeOutgoing(lease: LeaseRequest & { readonly limit: number }): Promise<readonly TakenOutgoing[]> {
+  async takeOutgoing(request: OutgoingRequest): Promise<readonly TakenOutgoing[]> {
     const doing = 'taking messages to send';
     // Most often there is nothing: to see that needs no lock.
-    if ((await this.#query(doing, this.#statements.hasOutgoing(lease.owner, lease.nowMs))).length === 0) return [];
+    if ((await this.#query(doing, this.#statements.hasOutgoing(request.owner, request.nowMs))).length === 0) return [];
     return this.#underLock(doing, 'messages', async (client) =>
-      (await run(client, this.#statements.takeOutgoing(lease))).map(takenOutgoing),
+      (await run(client, this.#statements.takeOutgoing(request))).map(takenOutgoing),
     );
   }
 

@@ -3,13 +3,14 @@
 // the newest. So whatever two may race for is in that row: epoch, version, the end of the lease, and the number of the last event.
 import type {
   AcquireRequest,
-  LeaseRequest,
+  OutgoingRequest,
   WorkflowChange,
   WorkflowFilter,
   WorkflowKey,
   WorkflowWrite,
 } from '../../ports/workflow-store.js';
 import type { WorkflowState } from '../../ports/workflow-state.js';
+import { CONSUMED_IDS_KEPT } from '../../ports/workflow-state.js';
 import { hasEnded } from '../../core/workflow-journal.js';
 import { storedText } from '../../core/stored-text.js';
 import { keyColumn } from './key-column.js';
@@ -157,6 +158,7 @@ export class WorkflowStatements {
     const isOver = change.status !== 'continued' && hasEnded(change.status);
     const parts = [this.#written(key, write, isOver, put)];
     if (isOver) parts.push(`gone AS (DELETE FROM ${this.#events} e USING written w WHERE e.workflow = w.number)`);
+    else if (change.status === 'continued') parts.push(this.#forgetting(key, consumed, put));
     else if (consumed.length > 0)
       parts.push(`consumed AS (UPDATE ${this.#events} e SET event = NULL FROM written w
         WHERE e.workflow = w.number AND e.seq = ANY (${put([...consumed], 'bigint[]')}))`);
@@ -178,7 +180,7 @@ export class WorkflowStatements {
         outgoing.map(({ messageId, message }) => JSON.stringify({ messageId, message })),
         'text[]',
       );
-      const named = put(JSON.stringify([key.name, key.id]), 'text');
+      const named = put(outgoingKey(key), 'text');
       parts.push(`sends AS (INSERT INTO ${this.#outgoing} (workflow, key, message_id, message)
         SELECT w.number, ${named}, given.message_id, given.message FROM written w, unnest(${ids}, ${messages})
         WITH ORDINALITY AS given (message_id, message, place) ORDER BY given.place ON CONFLICT (message_id) DO NOTHING)`);
@@ -204,18 +206,19 @@ export class WorkflowStatements {
   }
 
   /** By one at a time: what another one takes meanwhile it would not see. */
-  takeOutgoing({ owner, nowMs, leaseMs, limit }: LeaseRequest & { readonly limit: number }): Statement {
+  takeOutgoing({ owner, nowMs, leaseMs, limit, exceptWorkflows = [] }: OutgoingRequest): Statement {
     const isOthers = (table: string): string =>
       `(${table}.owner <> $1::text AND ${table}.until_ms > $2::double precision)`;
     const text = `WITH picked AS (
-        SELECT own.seq FROM ${this.#outgoing} own WHERE ${isOthers('own')} IS NOT TRUE AND NOT EXISTS (
+        SELECT own.seq FROM ${this.#outgoing} own
+        WHERE own.key <> ALL ($5::text[]) AND ${isOthers('own')} IS NOT TRUE AND NOT EXISTS (
           SELECT 1 FROM ${this.#outgoing} earlier
           WHERE earlier.workflow = own.workflow AND earlier.seq < own.seq AND ${isOthers('earlier')})
         ORDER BY own.seq LIMIT $4),
       taken AS (UPDATE ${this.#outgoing} o SET owner = $1::text, until_ms = $3 FROM picked
         WHERE o.seq = picked.seq RETURNING o.seq, o.key, o.message)
       SELECT key, message FROM taken ORDER BY seq`;
-    return { text, values: [storedText(owner), nowMs, nowMs + leaseMs, limit] };
+    return { text, values: [storedText(owner), nowMs, nowMs + leaseMs, limit, exceptWorkflows.map(outgoingKey)] };
   }
 
   sent(messageIds: readonly string[]): Statement {
@@ -305,9 +308,24 @@ export class WorkflowStatements {
         FROM inbox WHERE w.number = inbox.workflow AND ${isRight} ${returned})`;
   }
 
+  /** No statement may change a row and delete it: what is consumed now and forgotten at once is only deleted. */
+  #forgetting(key: WorkflowKey, consumed: readonly number[], put: Values['put']): string {
+    const isDone = `(e.event IS NULL OR e.seq = ANY (${put([...consumed], 'bigint[]')}))`;
+    const edge = 'coalesce((SELECT seq FROM edge), 0)';
+    return `edge AS (SELECT e.seq FROM ${this.#events} e JOIN ${this.workflows} w ON w.number = e.workflow
+          WHERE w.key = ${put(workflowKey(key), 'text')} AND ${isDone} ORDER BY e.seq DESC OFFSET ${CONSUMED_IDS_KEPT} LIMIT 1),
+      forgotten AS (DELETE FROM ${this.#events} e USING written w WHERE e.workflow = w.number AND ${isDone} AND e.seq <= ${edge}),
+      consumed AS (UPDATE ${this.#events} e SET event = NULL FROM written w
+        WHERE e.workflow = w.number AND e.event IS NOT NULL AND ${isDone} AND e.seq > ${edge})`;
+  }
+
   #newestEvent(workflow: string): string {
     return `coalesce((SELECT max(e.seq) FROM ${this.#events} e WHERE e.workflow = ${workflow}.number), 0)`;
   }
+}
+
+function outgoingKey({ name, id }: WorkflowKey): string {
+  return JSON.stringify([name, id]);
 }
 
 /** What `changedState` makes of a record, as assignments. */

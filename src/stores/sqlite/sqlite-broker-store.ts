@@ -35,6 +35,8 @@ export class SqliteBrokerStore implements DurableBrokerStore {
   readonly #dir: string;
   readonly #file: SqliteFile;
   #sql: BrokerStatements | undefined;
+  /** A broker has it. */
+  #isTaken = false;
   #kept: KeptBroker = { topics: new Map(), lastTopic: 0, lastCursor: 0, lastLedgerNumber: 0 };
   #unwritten = new Unwritten();
   /** Of the commit that runs. */
@@ -56,6 +58,18 @@ export class SqliteBrokerStore implements DurableBrokerStore {
   }
 
   async open(): Promise<StoredBroker> {
+    // Two brokers would each believe of the file what only they have written.
+    if (this.#isTaken) throw taken(this.name);
+    this.#isTaken = true;
+    try {
+      return await this.#open();
+    } catch (error) {
+      this.#isTaken = false;
+      throw error;
+    }
+  }
+
+  async #open(): Promise<StoredBroker> {
     await makeFolder(this.#dir, this.name);
     const sql = new BrokerStatements(await this.#file.open());
     await this.metadata.open();
@@ -199,4 +213,9 @@ async function forceFolder(path: string): Promise<void> {
 function failedWrite(error: unknown): TransportError {
   const cause = error instanceof PulseworkError ? error : sqliteError('broker', 'writing', error);
   return new TransportError(cause.code, cause.message, { retriable: !isClosed(cause), cause });
+}
+
+function taken(name: string): PulseworkError {
+  const rule = `another broker of this process has it; give both transports one \`new EmbeddedBroker({ clock, store })\``;
+  return new PulseworkError('STORE_LOCKED', `store "${name}": ${rule}`);
 }

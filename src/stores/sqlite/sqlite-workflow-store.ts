@@ -2,7 +2,7 @@
 // committed; with a file of its own that means forced to the disk.
 import { PulseworkError } from '../../core/errors.js';
 import { hasEnded } from '../../core/workflow-journal.js';
-import { changedState, endsLease, isStill, newState } from '../../ports/workflow-state.js';
+import { CONSUMED_IDS_KEPT, changedState, endsLease, isStill, newState } from '../../ports/workflow-state.js';
 import type {
   AcquireRequest,
   AcquiredWorkflow,
@@ -11,6 +11,7 @@ import type {
   InboxEvent,
   LeaseRequest,
   NewWorkflow,
+  OutgoingRequest,
   TakenOutgoing,
   WorkflowEvent,
   WorkflowFilter,
@@ -126,10 +127,10 @@ export class SqliteWorkflowStore implements WorkflowStore {
     return this.#read((statements) => statements.due(question));
   }
 
-  async takeOutgoing(lease: LeaseRequest & { readonly limit: number }): Promise<readonly TakenOutgoing[]> {
+  async takeOutgoing(request: OutgoingRequest): Promise<readonly TakenOutgoing[]> {
     // Most often there is nothing: to see that needs no right to write.
     if (!(await this.#read((statements) => statements.hasOutgoing()))) return [];
-    return this.#write((statements) => statements.takeOutgoing(lease));
+    return this.#write((statements) => statements.takeOutgoing(request));
   }
 
   sent(messageIds: readonly string[]): Promise<void> {
@@ -189,8 +190,10 @@ function written(
   const state = changedState(row.state, change, write.nowMs);
   const isOver = hasEnded(state.status);
   statements.consume(number, write.consumed);
-  if (change.status === 'continued') statements.removeEntries(number);
-  else statements.addEntries(number, write.entries);
+  if (change.status === 'continued') {
+    statements.removeEntries(number);
+    statements.forgetConsumed(number, CONSUMED_IDS_KEPT);
+  } else statements.addEntries(number, write.entries);
   if (isOver) statements.removeEvents(number);
   statements.addOutgoing(key, write.outgoing);
   const released = endsLease(state, release, (seen) => statements.newestEvent(number) > seen);

@@ -7,7 +7,7 @@ import type {
   DueQuestion,
   DueWorkflow,
   InboxEvent,
-  LeaseRequest,
+  OutgoingRequest,
   OutgoingRow,
   TakenOutgoing,
   WorkflowFilter,
@@ -140,6 +140,13 @@ export class WorkflowStatements {
       this.#sql('UPDATE pulsework_workflow_event SET event = NULL WHERE workflow = ? AND seq = ?').run(number, seq);
   }
 
+  /** The ids of those consumed before the newest `kept` of them. */
+  forgetConsumed(number: number, kept: number): void {
+    const consumed = 'FROM pulsework_workflow_event WHERE workflow = ? AND event IS NULL';
+    const sql = `DELETE ${consumed} AND seq <= (SELECT seq ${consumed} ORDER BY seq DESC LIMIT 1 OFFSET ?)`;
+    this.#sql(sql).run(number, number, kept);
+  }
+
   removeEvents(number: number): void {
     this.#sql('DELETE FROM pulsework_workflow_event WHERE workflow = ?').run(number);
   }
@@ -175,20 +182,21 @@ export class WorkflowStatements {
       });
   }
 
-  addOutgoing({ name, id }: WorkflowKey, rows: readonly OutgoingRow[]): void {
+  addOutgoing(key: WorkflowKey, rows: readonly OutgoingRow[]): void {
     const sql = `INSERT INTO pulsework_workflow_outgoing (message_id, key, message, until_ms) VALUES (?, ?, ?, 0)
       ON CONFLICT (message_id) DO NOTHING`;
     for (const { messageId, message } of rows)
-      this.#sql(sql).run(storedText(messageId), JSON.stringify([name, id]), JSON.stringify({ messageId, message }));
+      this.#sql(sql).run(storedText(messageId), outgoingKey(key), JSON.stringify({ messageId, message }));
   }
 
-  takeOutgoing({ owner, nowMs, leaseMs, limit }: LeaseRequest & { readonly limit: number }): readonly TakenOutgoing[] {
+  takeOutgoing({ owner, nowMs, leaseMs, limit, exceptWorkflows = [] }: OutgoingRequest): readonly TakenOutgoing[] {
     const isOthers = (table: string): string =>
       `${table}.owner IS NOT NULL AND ${table}.owner <> ? AND ${table}.until_ms > ?`;
     const sql = `SELECT seq, key, message FROM pulsework_workflow_outgoing AS own
-      WHERE NOT (${isOthers('own')}) AND NOT EXISTS (SELECT 1 FROM pulsework_workflow_outgoing AS earlier
+      WHERE own.key NOT IN (SELECT value FROM json_each(?)) AND NOT (${isOthers('own')}) AND NOT EXISTS (SELECT 1 FROM pulsework_workflow_outgoing AS earlier
         WHERE earlier.key = own.key AND earlier.seq < own.seq AND ${isOthers('earlier')}) ORDER BY seq LIMIT ?`;
-    const rows = this.#sql(sql).all(owner, nowMs, owner, nowMs, limit);
+    const except = JSON.stringify(exceptWorkflows.map(outgoingKey));
+    const rows = this.#sql(sql).all(except, owner, nowMs, owner, nowMs, limit);
     for (const row of rows)
       this.#sql('UPDATE pulsework_workflow_outgoing SET owner = ?, until_ms = ? WHERE seq = ?').run(
         owner,
@@ -268,6 +276,10 @@ export class WorkflowStatements {
 
 export function recordOf({ state, wakeMs }: WorkflowRow): WorkflowRecord {
   return wakeMs === undefined ? state : { ...state, wakeMs };
+}
+
+function outgoingKey({ name, id }: WorkflowKey): string {
+  return JSON.stringify([name, id]);
 }
 
 function workflowRow(row: SqliteRow): WorkflowRow {

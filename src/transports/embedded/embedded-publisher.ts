@@ -107,7 +107,7 @@ export class EmbeddedPublisher implements Publisher {
   }
 
   async #publishIn(options: InTransaction, message: EncodedMessage, sequenceId: number): Promise<MessageId> {
-    const transaction = transactionOf(options);
+    const transaction = transactionOf(options, this.#parts.broker.transactions?.place);
     if (transaction === undefined) return this.publish(message, sequenceId);
     return transaction.run(async () => {
       transaction.checkMayChange();

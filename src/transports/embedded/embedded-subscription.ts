@@ -72,7 +72,7 @@ export class EmbeddedSubscription implements Subscription {
 
   async acknowledge(ids: readonly MessageId[], options?: InTransaction): Promise<void> {
     checkMessageIdList(ids);
-    const transaction = transactionOf(options);
+    const transaction = transactionOf(options, this.#parts.broker.transactions?.place);
     if (transaction !== undefined) return this.#acknowledgeIn(transaction, ids);
     const [only] = ids;
     if (only !== undefined && ids.length === 1) {

@@ -19,7 +19,13 @@ export async function beginOn(transactions: BrokerTransactions, parts: BeginPart
   // The broker counts from later: here it is over first.
   const deadlineMs = clock.now() + timeoutMs;
   const id = await transactions.begin({ timeoutMs });
-  return new OpenTransaction({ ...parts, id, coordinator: coordinatorCalls(transactions), deadlineMs });
+  return new OpenTransaction({
+    ...parts,
+    id,
+    coordinator: coordinatorCalls(transactions),
+    place: transactions.place,
+    deadlineMs,
+  });
 }
 
 function coordinatorCalls(transactions: BrokerTransactions): CoordinatorCalls {

@@ -41,7 +41,7 @@ export class TransactionCoordinators implements CoordinatorCalls {
     if (answer.name !== 'NEW_TXN_RESPONSE') throw unexpected('NEW_TXN', answer);
     const { txnidMostBits: mostBits = 0n, txnidLeastBits: leastBits = 0n } = answer.body;
     const id = { mostBits, leastBits };
-    return new OpenTransaction({ id, coordinator: this, clock, timeoutMs, deadlineMs, forget });
+    return new OpenTransaction({ id, coordinator: this, place: this.#context, clock, timeoutMs, deadlineMs, forget });
   }
 
   async addPartition(id: TransactionId, topic: string): Promise<void> {

@@ -123,7 +123,7 @@ export class WirePublisher implements Publisher {
   #publishIn(options: InTransaction, message: EncodedMessage, sequenceId: number): Promise<MessageId> {
     let transaction: OpenTransaction | undefined;
     try {
-      transaction = transactionOf(options);
+      transaction = transactionOf(options, this.#context);
     } catch (error) {
       return Promise.reject(toError(error));
     }

@@ -55,8 +55,11 @@ export class WireSubscription implements Subscription {
   #paused: boolean;
   #isOpen = false;
   #closed = false;
+  /** Of the client, whose transactions it takes. */
+  readonly #context: WireContext;
 
   private constructor(context: WireContext, spec: ConsumerSpec, parts: WireSubscriptionParts) {
+    this.#context = context;
     this.#spec = spec;
     this.#parts = parts;
     this.#paused = parts.paused === true;
@@ -116,7 +119,7 @@ export class WireSubscription implements Subscription {
   /** @param options `{ transaction }`: they are acknowledged once that is committed, see `WireConsumer.acknowledge`. */
   acknowledge(ids: readonly MessageId[], options?: InTransaction): Promise<void> {
     try {
-      const transaction = transactionOf(options);
+      const transaction = transactionOf(options, this.#context);
       if (transaction !== undefined) return this.#acknowledgeIn(transaction, ids);
       this.#checkOpen();
       checkMessageIdList(ids);

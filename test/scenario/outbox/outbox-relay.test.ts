@@ -29,6 +29,13 @@ function receipt(value: unknown, options?: MessageOptions): OutgoingMessage {
 }
 
 describe('an outbox', () => {
+  it('refuses a message without a transaction by name', () => {
+    const { outbox } = worldWithOutbox();
+    expect(() => outbox.add(undefined as never, receipt(1))).toThrow(
+      'outbox.add takes your open transaction first, then messages, got undefined',
+    );
+  });
+
   it('relays what was committed, at once, and nothing that was rolled back', async () => {
     const { world, outbox, add, numbers } = worldWithOutbox();
     await world.start({ ...NONE, outbox });

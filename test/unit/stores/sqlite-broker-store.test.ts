@@ -125,6 +125,18 @@ describe('the folder', () => {
   });
 });
 
+it('one object of it belongs to one broker at a time: another transport that is given it is told so', async () => {
+  const store = newStore();
+  const [one, two] = [embedded({ store }), embedded({ store })];
+  await one.publisher('orders');
+
+  await expect(two.publisher('orders')).rejects.toMatchObject({
+    code: 'STORE_LOCKED',
+    message: expect.stringContaining('another broker of this process has it') as string,
+  });
+  await one.close();
+});
+
 describe('the file', () => {
   it('of an older version, with metadata alone, is brought up to date with what it holds', async () => {
     mkdirSync(dir);
