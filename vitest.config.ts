@@ -45,11 +45,14 @@ export default defineConfig({
         test: {
           name: 'postgres',
           include: ['test/postgres/**/*.test.ts'],
+          isolate: false,
           globalSetup: [at('./test/support/postgres/global-setup.ts')],
         },
       },
       ...integrationProjects,
     ],
+    // Three projects need the same files: each is compiled for the first of them, and kept.
+    experimental: { fsModuleCache: true },
     passWithNoTests: false,
     sequence: { sequencer: LongestFirst },
     // All of them: vitest leaves one processor free, which is half of a small machine.

@@ -1,10 +1,10 @@
 // How many workflows there are, for gauges: asked of the store now and then, so that whoever collects metrics costs it nothing.
 import { toError } from '../core/errors.js';
-import { minutes } from '../core/options.js';
+import { seconds } from '../core/options.js';
 import type { ActivationParts } from './activation-parts.js';
 
-/** Often enough for a gauge. */
-const INTERVAL_MS = minutes(1);
+/** Often enough for a gauge: metrics are collected every 15 to 60 seconds. */
+const INTERVAL_MS = seconds(15);
 /** A store in which it takes long is asked less often: at most a hundredth of its time. */
 const INTERVAL_PER_DURATION = 100;
 

@@ -31,7 +31,7 @@ it('each query of the dashboard returns data from Prometheus', { timeout: LIMIT_
           if (!(await hasData(prometheus, query))) empty.push(`${query.of}: ${asAsked(query)}`);
         return empty;
       },
-      { timeout: LIMIT_MS, interval: 500 },
+      { timeout: LIMIT_MS, interval: 1_500 },
     )
     .toEqual([]);
   expect(queries.length).toBeGreaterThan(30);

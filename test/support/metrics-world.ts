@@ -72,7 +72,8 @@ export class MetricsWorld {
     const outbox = memoryOutbox({ clock: this.#options.clock });
     const runtime = await this.#start(transport, this.#handlers(), this.#options.plugins ?? [], outbox);
     this.#runtime = runtime;
-    this.#workflows = await Workflows.start({ runtime, store: memoryWorkflowStore(), definitions: [trial] });
+    this.#workflows = await Workflows.start({ runtime, store: memoryWorkflowStore(), definitions: [trial, standing] });
+    await this.#workflows.start(standing, { id: 'one', input: null });
     const tx = outbox.begin();
     outbox.add(tx, texts('cut-off-receipts').message('waits'), texts('refused-receipts').message('waits for a person'));
     tx.commit();
@@ -196,6 +197,20 @@ const trial = defineWorkflow({
     };
     await flow.step('charge', busy, SOON);
     await flow.sleep('nap', 20);
+  },
+});
+
+/** Its step runs for as long as the process does. */
+const standing = defineWorkflow({
+  name: 'standing',
+  version: 1,
+  input: anything,
+  async run(flow: Flow) {
+    await flow.step(
+      'stand',
+      ({ signal }) =>
+        new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('it is over')))),
+    );
   },
 });
 
