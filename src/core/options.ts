@@ -41,6 +41,15 @@ export class OptionChecker {
   }
 
   /**
+   * The options of a call: an object, with no others than `known`.
+   * @throws ConfigurationError, with what was found before, for what is no object: no further check could read it.
+   */
+  options(options: object, known: readonly string[]): void {
+    if (this.object('options', options)) this.unknownOptions(options, known);
+    else this.throwIfAny();
+  }
+
+  /**
    * Fields that must be there, each with what it must be, e.g. `{ handle: 'a function' }`. Their values are for the other
    * checks, which say nothing of what is absent.
    */

@@ -69,8 +69,7 @@ export class RuntimeTransactions {
     const check = new OptionChecker('transaction');
     check.required({ work }, { work: 'a function that publishes' });
     check.function('work', work);
-    if (check.object('options', options)) check.unknownOptions(options, Object.keys(DEFAULT_TRANSACTIONAL));
-    else check.throwIfAny();
+    check.options(options, Object.keys(DEFAULT_TRANSACTIONAL));
     check.durationMs('timeoutMs', options.timeoutMs, { minMs: 1 });
     check.throwIfAny();
     const { timeoutMs = DEFAULT_TRANSACTIONAL.timeoutMs } = options;

@@ -161,8 +161,7 @@ export class Runtime {
     if (this.#draining !== undefined) return this.#draining;
     this.#lifecycle.require('drain()', 'running');
     const check = new OptionChecker('drain');
-    if (check.object('options', options)) check.unknownOptions(options, ['deadlineMs']);
-    else check.throwIfAny();
+    check.options(options, ['deadlineMs']);
     check.durationMs('deadlineMs', options.deadlineMs, { infinite: true });
     check.throwIfAny();
     this.#lifecycle.move('draining');

@@ -29,12 +29,12 @@ export class ActivationNews {
     const { name: workflow, id, run, version, context = {} } = record;
     const causes = inbox.map((event) => event.context).filter((cause) => cause !== undefined);
     this.#observer = this.#parts.telemetry.startActivation({ workflow, id, run, version, context, causes });
-    if (this.#isHeard) this.#tell({ ...this.#about(record), kind: 'activated' });
+    if (this.#parts.feed.isHeard) this.#parts.feed.tell({ ...this.#about(record), kind: 'activated' });
   }
 
   /** @param command of the entry, as it stands before the entry */
   note(entry: JournalEntry, command: Command | undefined): void {
-    if (!this.#isHeard || this.#record === undefined) return;
+    if (!this.#parts.feed.isHeard || this.#record === undefined) return;
     const progress = progressOf(this.#record, entry, command);
     if (progress !== undefined) this.#noted.push(progress);
   }
@@ -42,14 +42,19 @@ export class ActivationNews {
   /** @param wakeMs where it let go of the workflow */
   written(change: WorkflowChange, released: boolean, wakeMs: number | undefined): void {
     if (released) this.#end = { status: change.status, ...('error' in change && { error: change.error }) };
-    for (const progress of this.#noted.splice(0)) this.#tell(progress);
-    if (!released || !this.#isHeard || this.#record === undefined) return;
+    for (const progress of this.#noted.splice(0)) this.#parts.feed.tell(progress);
+    if (!released || !this.#parts.feed.isHeard || this.#record === undefined) return;
     const about = this.#about(this.#record);
-    if (change.status === 'continued') this.#tell({ ...about, kind: 'continued' });
+    if (change.status === 'continued') this.#parts.feed.tell({ ...about, kind: 'continued' });
     else if (change.status === 'blocked' && change.error !== undefined)
-      this.#tell({ ...about, kind: 'blocked', error: change.error });
+      this.#parts.feed.tell({ ...about, kind: 'blocked', error: change.error });
     else if ('waits' in change)
-      this.#tell({ ...about, kind: 'waiting', waits: change.waits, ...(wakeMs !== undefined && { wakeMs }) });
+      this.#parts.feed.tell({
+        ...about,
+        kind: 'waiting',
+        waits: change.waits,
+        ...(wakeMs !== undefined && { wakeMs }),
+      });
   }
 
   /** `rows`, with what they are to carry. */
@@ -89,17 +94,8 @@ export class ActivationNews {
     this.#observer = undefined;
   }
 
-  get #isHeard(): boolean {
-    return this.#parts.feed.isHeard || this.#parts.telemetry.isHeard;
-  }
-
   #about({ name: workflow, id, run }: WorkflowRecord): Pick<WorkflowProgress, 'workflow' | 'id' | 'run' | 'atMs'> {
     return { workflow, id, run, atMs: this.#parts.clock.now() };
-  }
-
-  #tell(progress: WorkflowProgress): void {
-    this.#parts.telemetry.tell(progress);
-    this.#parts.feed.tell(progress);
   }
 }
 

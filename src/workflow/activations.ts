@@ -6,6 +6,7 @@ import type { Timer } from '../ports/clock.js';
 import type { WorkflowKey } from '../ports/workflow-store.js';
 import { Activation } from './activation.js';
 import type { ActivationParts } from './activation-parts.js';
+import { keyText } from './workflow-ids.js';
 
 /** Of one scan: more are found by the next one, which follows at once. */
 const SCAN_LIMIT = 1_000;
@@ -48,7 +49,7 @@ export class Activations {
 
   /** Something has happened to it, or it is due. */
   wake(key: WorkflowKey): void {
-    const text = textOf(key);
+    const text = keyText(key);
     if (!this.#isOpen) return;
     const active = this.#active.get(text);
     if (active !== undefined) active.wake();
@@ -119,7 +120,7 @@ export class Activations {
 
   /** A timer that is set stays where another one has the workflow: that one's lease may be nobody's. */
   #wakeLater(key: WorkflowKey, { wasTaken }: Activation, wakeMs: number | undefined): void {
-    if (wasTaken) this.#cancel(textOf(key));
+    if (wasTaken) this.#cancel(keyText(key));
     if (wakeMs !== undefined) this.#wakeAt(key, wakeMs);
   }
 
@@ -131,7 +132,7 @@ export class Activations {
   /** When it is due before the next scan; the others are found by that. */
   #wakeAt(key: WorkflowKey, wakeMs: number): void {
     const delayMs = wakeMs - this.#options.parts.clock.now();
-    const text = textOf(key);
+    const text = keyText(key);
     if (delayMs > this.#options.scanIntervalMs || this.#active.has(text)) return;
     if ((this.#timers.get(text)?.wakeMs ?? Infinity) <= wakeMs) return;
     this.#cancel(text);
@@ -154,7 +155,7 @@ export class Activations {
       if (last !== undefined) nextMs = Math.min(scanIntervalMs, Math.max(MIN_SCAN_MS, last.wakeMs - nowMs));
       for (const { name, id, wakeMs } of due) {
         if (wakeMs > nowMs) this.#wakeAt({ name, id }, wakeMs);
-        else if (!this.#active.has(textOf({ name, id }))) this.wake({ name, id });
+        else if (!this.#active.has(keyText({ name, id }))) this.wake({ name, id });
       }
       await this.#purge(nowMs);
     } catch (error) {
@@ -173,8 +174,4 @@ export class Activations {
     const purged = await parts.store('forgetting ended workflows', (store) => store.purge(times));
     if (purged < PURGE_LIMIT) this.#purgedMs = nowMs;
   }
-}
-
-function textOf({ name, id }: WorkflowKey): string {
-  return JSON.stringify([name, id]);
 }

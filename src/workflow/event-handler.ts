@@ -108,9 +108,8 @@ async function started(
   const workflow = { version, input, seed: parts.newSeed(), attributes, parent, ...kept };
   const atMs = parts.clock.now();
   const isNew = await parts.store('starting a workflow', (store) => store.start(key, workflow, atMs));
-  if (!isNew || !(parts.feed.isHeard || parts.telemetry.isHeard)) return isNew;
+  if (!isNew || !parts.feed.isHeard) return isNew;
   const progress = { workflow: key.name, id: key.id, run: 1, atMs, kind: 'started', version } as const;
-  parts.telemetry.tell(progress);
   parts.feed.tell(progress);
   return true;
 }

@@ -128,8 +128,7 @@ function signalOf(
   options: { readonly payload?: StandardSchemaV1; readonly timeoutMs?: number | undefined },
 ): CommandWork {
   const check = new OptionChecker(`signal ${JSON.stringify(name)}`);
-  if (check.object('options', options)) check.unknownOptions(options, ['payload', 'timeoutMs']);
-  else check.throwIfAny();
+  check.options(options, ['payload', 'timeoutMs']);
   checkSchema('payload', options.payload, check);
   check.durationMs('timeoutMs', options.timeoutMs);
   const { signals } = execution.workflow.options;
@@ -146,8 +145,7 @@ function childOf(execution: Execution, workflow: unknown, input: unknown, option
   const { id, run } = execution.record;
   const check = new OptionChecker(`child ${JSON.stringify(name)}`);
   if (!isWorkflowName(name)) check.problem('no workflow can have that name: letters, digits, ".", "_" and "-"');
-  if (check.object('options', options)) check.unknownOptions(options, ['id', 'attributes']);
-  else check.throwIfAny();
+  check.options(options, ['id', 'attributes']);
   check.nonEmptyString('id', options.id);
   if (name === execution.record.name && options.id === id)
     check.problem(`"id" is that of this workflow, which would wait for itself`);

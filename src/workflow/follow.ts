@@ -3,7 +3,7 @@
 import { hasEnded } from '../core/workflow-journal.js';
 import type { WorkflowProgress } from '../ports/workflow-progress.js';
 import type { WorkflowKey, WorkflowSnapshot } from '../ports/workflow-store.js';
-import { JournalFacts, progressOf } from './progress.js';
+import { JournalTeller } from './progress.js';
 import type { WorkflowMachine } from './workflow-machine.js';
 
 /** Ends with the workflow, with `signal`, and with the runtime. One that continues as new may lose what was not looked at. */
@@ -32,7 +32,7 @@ export async function* followed(
 class Story {
   #run = 0;
   #seen = 0;
-  #facts = new JournalFacts();
+  #teller = new JournalTeller();
   #wasBlocked = false;
 
   get hasBegun(): boolean {
@@ -48,13 +48,9 @@ class Story {
       if (run > 1) news.push({ ...about, run: run - 1, atMs: runStartedMs, kind: 'continued' });
       this.#run = run;
       this.#seen = 0;
-      this.#facts = new JournalFacts();
+      this.#teller = new JournalTeller();
     }
-    for (const entry of journal.slice(this.#seen)) {
-      const progress = progressOf(record, entry, this.#facts.of(entry));
-      if (progress !== undefined) news.push(progress);
-      this.#facts.take(entry);
-    }
+    for (const progress of this.#teller.told(record, journal.slice(this.#seen))) news.push(progress);
     const isBlocked = status === 'blocked' && error !== undefined;
     if (isBlocked && !this.#wasBlocked)
       news.push({ ...about, atMs: journal.at(-1)?.atMs ?? runStartedMs, kind: 'blocked', error });

@@ -3,6 +3,7 @@
 // is not here is replayed.
 import type { KnownWorkflow, WorkflowKey } from '../ports/workflow-store.js';
 import type { Execution } from './execution.js';
+import { keyText } from './workflow-ids.js';
 
 /** Shorter ones are replayed in less time than it takes to think of them. */
 const MIN_ENTRIES = 100;
@@ -28,7 +29,7 @@ export class KeptExecutions {
   keep(key: WorkflowKey, execution: Execution, writeVersion: number): void {
     if (execution.entries < this.#minEntries || execution.bytes > MAX_BYTES) return;
     this.take(key);
-    this.#kept.set(textOf(key), { execution, known: { seed: execution.record.seed, writeVersion } });
+    this.#kept.set(keyText(key), { execution, known: { seed: execution.record.seed, writeVersion } });
     this.#bytes += execution.bytes;
     for (const text of this.#kept.keys()) {
       if (this.#bytes <= MAX_BYTES) return;
@@ -38,7 +39,7 @@ export class KeptExecutions {
 
   /** Whoever takes it works on it alone. Nobody has written since where the store names the same version. */
   take(key: WorkflowKey): Kept | undefined {
-    return this.#remove(textOf(key));
+    return this.#remove(keyText(key));
   }
 
   #remove(text: string): Kept | undefined {
@@ -48,8 +49,4 @@ export class KeptExecutions {
     this.#bytes -= kept.execution.bytes;
     return kept;
   }
-}
-
-function textOf({ name, id }: WorkflowKey): string {
-  return JSON.stringify([name, id]);
 }

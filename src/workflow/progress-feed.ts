@@ -1,7 +1,8 @@
-// Those who listen to what workflows do here. A listener has its own bounded queue: one that is slow misses the oldest and is
+// Those who are told what workflows do here: telemetry, and whoever listens. A listener has its own bounded queue: one that is slow misses the oldest and is
 // told how many, and neither the workflows nor the other listeners wait for it.
 import { OptionChecker } from '../core/options.js';
 import type { WorkflowProgress } from '../ports/workflow-progress.js';
+import type { WorkflowTelemetry } from './workflow-telemetry.js';
 
 export interface ProgressOptions {
   /** Only workflows of this name. @default all */
@@ -20,8 +21,14 @@ export const DEFAULT_PROGRESS_BUFFER = 1_000;
 export type ProgressEvent = WorkflowProgress | { readonly kind: 'missed'; readonly count: number };
 
 export class ProgressFeed {
+  readonly #observer: Pick<WorkflowTelemetry, 'isHeard' | 'tell'>;
   readonly #listeners = new Set<Listener>();
   #isOpen = true;
+
+  /** @param observer is told first */
+  constructor(observer: Pick<WorkflowTelemetry, 'isHeard' | 'tell'>) {
+    this.#observer = observer;
+  }
 
   /** False once the runtime has closed. */
   get isOpen(): boolean {
@@ -30,18 +37,18 @@ export class ProgressFeed {
 
   /** Whether anybody listens: otherwise there is nothing to tell. */
   get isHeard(): boolean {
-    return this.#listeners.size > 0;
+    return this.#listeners.size > 0 || this.#observer.isHeard;
   }
 
   tell(progress: WorkflowProgress): void {
+    this.#observer.tell(progress);
     for (const listener of this.#listeners) listener.hear(progress);
   }
 
   /** It hears what is told from now on. @throws ConfigurationError */
   listen(options: ProgressOptions = {}): AsyncIterableIterator<ProgressEvent> {
     const check = new OptionChecker('events');
-    if (check.object('options', options)) check.unknownOptions(options, ['name', 'id', 'signal', 'buffer']);
-    else check.throwIfAny();
+    check.options(options, ['name', 'id', 'signal', 'buffer']);
     check.nonEmptyString('name', options.name);
     check.nonEmptyString('id', options.id);
     check.positiveInteger('buffer', options.buffer);

@@ -82,21 +82,30 @@ function ofCommand(entry: OfCommand, facts: CommandFacts) {
   }
 }
 
-/** The facts of a journal that is read without its method. */
-export class JournalFacts {
+/** Tells a journal that is read without its method, one entry after the other. */
+export class JournalTeller {
   readonly #byCommand = new Map<number, CommandFacts>();
 
-  /** Of the command of an entry, before `take` has seen that entry. */
-  of(entry: JournalEntry): CommandFacts | undefined {
+  /** What the next entries say. */
+  told(record: ProgressRecord, entries: readonly JournalEntry[]): readonly WorkflowProgress[] {
+    return entries.flatMap((entry) => {
+      const progress = progressOf(record, entry, this.#of(entry));
+      this.#take(entry);
+      return progress ?? [];
+    });
+  }
+
+  /** Of the command of an entry, as they were before it. */
+  #of(entry: JournalEntry): CommandFacts | undefined {
     return 'at' in entry ? this.#byCommand.get(entry.at) : undefined;
   }
 
-  take(entry: JournalEntry): void {
+  #take(entry: JournalEntry): void {
     if (entry.kind === 'command') {
       const { at, command: kind, name, atMs: askedMs, dueMs } = entry;
       this.#byCommand.set(at, { at, kind, name, askedMs, startedMs: undefined, dueMs, attempts: 0 });
     }
-    const known = this.of(entry);
+    const known = this.#of(entry);
     if (entry.kind === 'attempt' && known !== undefined)
       this.#byCommand.set(entry.at, { ...known, startedMs: entry.atMs, attempts: entry.attempt });
   }

@@ -8,6 +8,7 @@ import type { TakenOutgoing, WorkflowKey } from '../ports/workflow-store.js';
 import type { PendingPublish } from '../runtime/pending-settlement.js';
 import type { PublishFailure } from '../runtime/publishers.js';
 import type { ActivationParts } from './activation-parts.js';
+import { keyText } from './workflow-ids.js';
 
 /** Rows that are taken at a time. */
 const LIMIT = 100;
@@ -188,8 +189,10 @@ function pendingOf({ message }: TakenOutgoing, tried: Try | undefined): PendingP
 function byWorkflow(taken: readonly TakenOutgoing[]): ReadonlyMap<string, TakenOutgoing[]> {
   const groups = new Map<string, TakenOutgoing[]>();
   for (const row of taken) {
-    const text = JSON.stringify([row.key.name, row.key.id]);
-    groups.set(text, [...(groups.get(text) ?? []), row]);
+    const text = keyText(row.key);
+    const group = groups.get(text);
+    if (group === undefined) groups.set(text, [row]);
+    else group.push(row);
   }
   return groups;
 }

@@ -17,6 +17,7 @@ import { eventSchema, eventTopic } from './event-message.js';
 import { plainValue } from './plain-value.js';
 import type { StepAddress, StepDone } from './step-address.js';
 import { STEP_PROPERTY, stepAddress } from './step-address.js';
+import { messageIdOf } from './workflow-ids.js';
 
 type Asked = Pick<Delivery, 'properties'>;
 
@@ -115,7 +116,7 @@ function answer(
   end: Pick<StepDone, 'value' | 'error' | 'retry'>,
 ): OutgoingMessage {
   const payload: StepDone = { run, at, attempt, ...end };
-  const eventId = `workflow/${name}/${id}/${run}/${at}/${attempt}/done`;
+  const eventId = messageIdOf({ record: { name, id, run } }, `${at}/${attempt}/done`);
   const events = topic(replyTo, { payload: eventSchema });
   return events.message({ v: 1, id, kind: 'step-done', eventId, payload }, { key: id });
 }

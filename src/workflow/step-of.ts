@@ -32,10 +32,8 @@ type GivenCompensation = NonNullable<StepOptions<never>['compensate']> | RemoteU
 export function stepOf(name: string, work: GivenWork, options: StepOptions<never>): StepWork {
   const check = new OptionChecker(`step ${JSON.stringify(name)}`);
   if (typeof work !== 'function') checkRemote(work, check);
-  if (check.object('options', options)) {
-    check.unknownOptions(options, ['redelivery', 'timeoutMs', 'compensate']);
-    checkPolicy(options, check);
-  } else check.throwIfAny();
+  check.options(options, ['redelivery', 'timeoutMs', 'compensate']);
+  checkPolicy(options, check);
   const { compensate } = options;
   if (compensate !== undefined) checkCompensation(compensate, check);
   check.throwIfAny();

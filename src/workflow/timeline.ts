@@ -5,7 +5,7 @@ import { hasEnded } from '../core/workflow-journal.js';
 import type { ProgressCommand, WorkflowProgress } from '../ports/workflow-progress.js';
 import type { WorkflowRecord } from '../ports/workflow-store.js';
 import { commandText } from './command.js';
-import { JournalFacts, progressOf } from './progress.js';
+import { JournalTeller } from './progress.js';
 import type { WorkflowHistory } from './workflow-handle.js';
 
 /** Below it a step began at once. */
@@ -22,13 +22,7 @@ interface Line {
  * @param history as `workflows.history` gave it, also through JSON
  */
 export function workflowTimeline({ record, journal }: WorkflowHistory): string {
-  const facts = new JournalFacts();
-  const story: WorkflowProgress[] = [];
-  for (const entry of journal) {
-    const progress = progressOf(record, entry, facts.of(entry));
-    if (progress !== undefined) story.push(progress);
-    facts.take(entry);
-  }
+  const story = new JournalTeller().told(record, journal);
   const began = { atMs: record.runStartedMs, what: record.run > 1 ? `run ${record.run} begins` : 'started', how: '' };
   const lines = [began, ...linesOf(story), ...standing(record)];
   return [title(record), '', ...columns(lines, record.runStartedMs)].join('\n');

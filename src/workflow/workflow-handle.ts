@@ -59,8 +59,7 @@ export async function resultOf(
   options: ResultOptions = {},
 ): Promise<unknown> {
   const check = new OptionChecker('result');
-  if (check.object('options', options)) check.unknownOptions(options, ['timeoutMs']);
-  else check.throwIfAny();
+  check.options(options, ['timeoutMs']);
   check.durationMs('timeoutMs', options.timeoutMs);
   check.throwIfAny();
   const { clock } = machine;

@@ -1,8 +1,13 @@
 // Ids by which others recognise what a workflow asks for: the same in every repeat, and of nothing else.
-import type { WorkflowRecord } from '../ports/workflow-store.js';
+import type { WorkflowKey, WorkflowRecord } from '../ports/workflow-store.js';
 
 interface Run {
   readonly record: Pick<WorkflowRecord, 'name' | 'id' | 'run'>;
+}
+
+/** Of a workflow among those of this process. */
+export function keyText({ name, id }: WorkflowKey): string {
+  return JSON.stringify([name, id]);
 }
 
 /** Of a message. @param at the command, and which message of it where there are several */

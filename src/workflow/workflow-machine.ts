@@ -23,6 +23,7 @@ import { Relay } from './relay.js';
 import { WorkflowCounts } from './workflow-counts.js';
 import { WorkflowTelemetry } from './workflow-telemetry.js';
 import type { ResolvedWorkflowsOptions } from './workflows-options.js';
+import { messageIdOf } from './workflow-ids.js';
 
 /** So that a lease survives two renewals that fail. */
 const BEATS_PER_LEASE = 3;
@@ -36,7 +37,7 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
   readonly leaseMs: number;
   readonly heartbeatMs: number;
   readonly kept: KeptExecutions;
-  readonly feed = new ProgressFeed();
+  readonly feed: ProgressFeed;
   readonly telemetry: WorkflowTelemetry;
   readonly handlers: RuntimeExtension['handlers'];
   readonly names: readonly string[];
@@ -59,6 +60,7 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
     this.leaseMs = leaseMs;
     this.kept = new KeptExecutions(options.keptFrom);
     this.telemetry = new WorkflowTelemetry(ground.telemetry);
+    this.feed = new ProgressFeed(this.telemetry);
     this.random = environment.random;
     // What another process appends to the inbox of a workflow that runs here is seen with the next beat.
     this.heartbeatMs = Math.min(leaseMs / BEATS_PER_LEASE, scanIntervalMs);
@@ -187,7 +189,7 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
 
   parentRows({ name, id, run, parent }: WorkflowRecord, end: Pick<ChildEnd, 'value' | 'error'>): OutgoingRow[] {
     if (parent === undefined) return [];
-    const messageId = `workflow/${name}/${id}/${run}/ended`;
+    const messageId = messageIdOf({ record: { name, id, run } }, 'ended');
     const payload: ChildEnd = { run: parent.run, at: parent.at, ...end };
     const event: EventMessage = { v: 1, id: parent.id, kind: 'child-ended', eventId: messageId, payload };
     return [this.eventRow(parent.name, event, messageId)];

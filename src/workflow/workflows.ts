@@ -127,8 +127,7 @@ export class Workflows {
     const check = new OptionChecker('signal');
     check.required({ name }, { name: 'a text' });
     check.nonEmptyString('name', name);
-    if (check.object('options', options)) check.unknownOptions(options, ['eventId']);
-    else check.throwIfAny();
+    check.options(options, ['eventId']);
     check.nonEmptyString('eventId', options.eventId);
     check.throwIfAny();
     const signals = this.#machine.newest(key.name)?.options.signals;

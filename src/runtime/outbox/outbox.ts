@@ -61,8 +61,7 @@ export abstract class Outbox<Tx = never> {
   /** Messages that wait for a person, the oldest first. @param options `limit`: @default 100 */
   async refused(options: { readonly limit?: number | undefined } = {}): Promise<readonly RefusedMessage[]> {
     const check = new OptionChecker('outbox.refused');
-    if (check.object('options', options)) check.unknownOptions(options, ['limit']);
-    else check.throwIfAny();
+    check.options(options, ['limit']);
     check.positiveInteger('limit', options.limit);
     check.throwIfAny();
     return (await this.store.refused(options.limit ?? MAX_LISTED)).map(refusedMessage);
