@@ -1,6 +1,6 @@
 // Messages between this client and others, both ways: every part of a message, batches, codecs, delays, partitions, schemas.
 // docs/interop.md lists what each test here shows.
-import { afterEach, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { EncodedMessage, ReceivedMessage } from '../../src/core/message.js';
 import type { Subscription } from '../../src/ports/transport.js';
 import { WireClient } from '../../src/wire.js';
@@ -11,6 +11,7 @@ import { CLIENTS } from '../support/real-pulsar/each-client.js';
 import { test } from '../support/real-pulsar/integration-test.js';
 import type { SharedPulsar } from '../support/real-pulsar/integration-test.js';
 import type { PeerMessage, PeerReceived } from '../support/real-pulsar/pulsar-peer.js';
+import { closedAfterTest } from '../support/closed-after-test.js';
 
 const CODECS = ['none', 'lz4', 'zlib', 'zstd', 'snappy'] as const;
 const DELAY_MS = 1_000;
@@ -88,15 +89,8 @@ function sorted(properties: Readonly<Record<string, string>>): readonly (readonl
   return Object.entries(properties).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-const opened: WireClient[] = [];
-afterEach(async () => {
-  for (const client of opened.splice(0)) await client.close();
-});
-
 function clientOf({ serviceUrl }: SharedPulsar): WireClient {
-  const client = new WireClient({ serviceUrl });
-  opened.push(client);
-  return client;
+  return closedAfterTest(new WireClient({ serviceUrl }));
 }
 
 const publisherOf = (pulsar: SharedPulsar, topic: string, options?: WirePublisherOptions): Promise<WirePublisher> =>

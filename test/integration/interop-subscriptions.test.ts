@@ -1,6 +1,6 @@
 // Subscriptions that this client shares with others: what one acknowledges the others do not get, and Key_Shared keeps the
 // order of each key over all of them. docs/interop.md lists what each test here shows.
-import { afterEach, expect } from 'vitest';
+import { expect } from 'vitest';
 import type { Subscription } from '../../src/ports/transport.js';
 import { WireClient } from '../../src/wire.js';
 import type { WireSubscribeOptions } from '../../src/wire.js';
@@ -9,16 +9,10 @@ import { CLIENTS } from '../support/real-pulsar/each-client.js';
 import { test } from '../support/real-pulsar/integration-test.js';
 import type { SharedPulsar } from '../support/real-pulsar/integration-test.js';
 import type { PeerConsumer } from '../support/real-pulsar/pulsar-peer.js';
-
-const opened: WireClient[] = [];
-afterEach(async () => {
-  for (const client of opened.splice(0)) await client.close();
-});
+import { closedAfterTest } from '../support/closed-after-test.js';
 
 function clientOf({ serviceUrl }: SharedPulsar): WireClient {
-  const client = new WireClient({ serviceUrl });
-  opened.push(client);
-  return client;
+  return closedAfterTest(new WireClient({ serviceUrl }));
 }
 
 function subscribe(

@@ -1,6 +1,6 @@
 // Topics that this client shares with Java: partitions that are added, a reader's start, and access to a topic for oneself.
 // docs/interop.md lists what each test here shows.
-import { afterEach, expect } from 'vitest';
+import { expect } from 'vitest';
 import { parseMessageId } from '../../src/core/message-id.js';
 import type { MessageId } from '../../src/core/message-id.js';
 import { WireClient } from '../../src/wire.js';
@@ -8,16 +8,10 @@ import type { WirePublisher, WireReader } from '../../src/wire.js';
 import { eventually, names, numbered, receive, textOf, texts } from '../support/received.js';
 import { test } from '../support/real-pulsar/integration-test.js';
 import type { SharedPulsar } from '../support/real-pulsar/integration-test.js';
-
-const opened: WireClient[] = [];
-afterEach(async () => {
-  for (const client of opened.splice(0)) await client.close();
-});
+import { closedAfterTest } from '../support/closed-after-test.js';
 
 function clientOf({ serviceUrl }: SharedPulsar): WireClient {
-  const client = new WireClient({ serviceUrl });
-  opened.push(client);
-  return client;
+  return closedAfterTest(new WireClient({ serviceUrl }));
 }
 
 /** Everything that there is to read now. */

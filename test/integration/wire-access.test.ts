@@ -1,18 +1,13 @@
 // Who may publish to a topic beside a publisher of the wire client, on a real broker.
-import { afterEach, expect } from 'vitest';
+import { expect } from 'vitest';
 import { WireClient } from '../../src/wire.js';
 import type { AccessMode, WirePublisher } from '../../src/wire.js';
 import { test } from '../support/real-pulsar/integration-test.js';
 import type { SharedPulsar } from '../support/real-pulsar/integration-test.js';
-
-const opened: WireClient[] = [];
-afterEach(async () => {
-  for (const client of opened.splice(0)) await client.close();
-});
+import { closedAfterTest } from '../support/closed-after-test.js';
 
 async function publisher({ serviceUrl }: SharedPulsar, topic: string, accessMode: AccessMode): Promise<WirePublisher> {
-  const client = new WireClient({ serviceUrl });
-  opened.push(client);
+  const client = closedAfterTest(new WireClient({ serviceUrl }));
   return client.publisher(topic, { accessMode, properties: { version: '7' } });
 }
 

@@ -1,26 +1,21 @@
 // The wire client's consumer on a real broker: the requests that only a broker can answer truly. What it shares with other
 // clients is in interop-messages.test.ts and interop-subscriptions.test.ts.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { SubscriptionState } from '../../src/ports/transport.js';
 import { WireClient } from '../../src/wire.js';
 import type { WireConsumer, WireSubscribeOptions } from '../../src/wire.js';
 import { eventually, names, numbered, receive, textOf, texts } from '../support/received.js';
 import { test } from '../support/real-pulsar/integration-test.js';
 import type { SharedPulsar } from '../support/real-pulsar/integration-test.js';
-
-const opened: WireClient[] = [];
-afterEach(async () => {
-  for (const client of opened.splice(0)) await client.close();
-});
+import { closedAfterTest } from '../support/closed-after-test.js';
 
 function subscribe(
   { serviceUrl }: { readonly serviceUrl: string },
   topic: string,
   options: Partial<WireSubscribeOptions> = {},
 ): Promise<WireConsumer> {
-  const client = new WireClient({ serviceUrl });
-  opened.push(client);
+  const client = closedAfterTest(new WireClient({ serviceUrl }));
   return client.subscribe({ topics: [topic], subscription: 's', ...options });
 }
 

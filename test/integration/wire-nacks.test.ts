@@ -1,13 +1,14 @@
 // The wire client alone on a real broker: when negatively acknowledged messages come again, what cancels that, and what
 // remains of it when the consumer closes or its connection is lost.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { ReceivedMessage } from '../../src/core/message.js';
 import { WireClient, exponentialBackoff } from '../../src/wire.js';
 import type { WireConsumer, WireConsumerOptions } from '../../src/wire.js';
 import { nackSchedule, offSchedule } from '../support/nack-schedule.js';
 import { receive, textOf, texts } from '../support/received.js';
 import { test } from '../support/real-pulsar/integration-test.js';
+import { closedAfterTest } from '../support/closed-after-test.js';
 
 /** The default of 1 s would take 31 s: campaign `nack-schedule` waits for it. */
 const SHORT_MIN_MS = 100;
@@ -15,18 +16,12 @@ const SHORT_MIN_MS = 100;
 const LATE_MS = 1_500;
 const QUIET_MS = 1_500;
 
-const opened: WireClient[] = [];
-afterEach(async () => {
-  for (const client of opened.splice(0)) await client.close();
-});
-
 function subscribe(
   serviceUrl: string,
   topic: string,
   options: Partial<WireConsumerOptions> = {},
 ): Promise<WireConsumer> {
-  const client = new WireClient({ serviceUrl, reconnectMinMs: 10 });
-  opened.push(client);
+  const client = closedAfterTest(new WireClient({ serviceUrl, reconnectMinMs: 10 }));
   return client.subscribe({ topics: [topic], subscription: 's', ...options });
 }
 

@@ -1,23 +1,16 @@
 // The publisher of the wire on a real broker: its batches, deduplication, terminated topics, and that no message is lost
 // while its topic moves. What other clients read of it is in interop-messages.test.ts.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, expect } from 'vitest';
+import { expect } from 'vitest';
 import type { MessageId } from '../../src/core/message-id.js';
 import { WireClient, wire } from '../../src/wire.js';
 import { test } from '../support/real-pulsar/integration-test.js';
 import type { SharedPulsar } from '../support/real-pulsar/integration-test.js';
 import type { PeerReceived } from '../support/real-pulsar/pulsar-peer.js';
-
-const opened: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const one of opened.splice(0)) await one.close();
-});
+import { closedAfterTest } from '../support/closed-after-test.js';
 
 function clientOf({ serviceUrl }: SharedPulsar): WireClient {
-  const client = new WireClient({ serviceUrl });
-  opened.push(client);
-  return client;
+  return closedAfterTest(new WireClient({ serviceUrl }));
 }
 
 const message = (text: string) => ({ payload: Buffer.from(text), properties: {} });
@@ -48,8 +41,7 @@ test('batches by key are split among the consumers of a Key_Shared subscription,
 
 test('a publisher of the transport that is awaited each time sends single messages', async ({ pulsar, java }) => {
   const topic = pulsar.newTopic();
-  const transport = wire({ serviceUrl: pulsar.serviceUrl });
-  opened.push(transport);
+  const transport = closedAfterTest(wire({ serviceUrl: pulsar.serviceUrl }));
   const publisher = await transport.publisher(topic);
 
   for (const text of numbered(3)) await publisher.publish(message(text), publisher.nextSequenceId());

@@ -1,6 +1,6 @@
 // What a real broker does with commands that the client never sends, or sends for a reason: where its rules are met only
 // from one side, they are checked here.
-import { afterEach, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import { murmur3 } from '../../src/core/key-hash.js';
 import { fullTopicName } from '../../src/core/topic-name.js';
 import type { CommandBody } from '../../src/transports/wire/protocol/commands.js';
@@ -9,18 +9,14 @@ import { eventually, numbered } from '../support/received.js';
 import { test } from '../support/real-pulsar/integration-test.js';
 import type { SharedPulsar } from '../support/real-pulsar/integration-test.js';
 import { RawConnection } from '../support/real-pulsar/raw-connection.js';
+import { closedAfterTest } from '../support/closed-after-test.js';
 
 const ERROR = { serviceNotReady: 6, topicNotFound: 11, producerBusy: 16, assign: 19 } as const;
 /** A lookup that found its broker. */
 const CONNECT = 1;
 const TYPES = { exclusive: 0, shared: 1, keyShared: 3 } as const;
-const opened: RawConnection[] = [];
-afterEach(() => opened.splice(0).forEach((connection) => connection.close()));
-
 async function open({ serviceUrl }: SharedPulsar, connects = true): Promise<RawConnection> {
-  const connection = await RawConnection.open(serviceUrl, connects);
-  opened.push(connection);
-  return connection;
+  return closedAfterTest(await RawConnection.open(serviceUrl, connects));
 }
 
 /** Looks the topic up and subscribes as consumer 1. Gives the answer. */

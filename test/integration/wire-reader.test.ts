@@ -1,20 +1,15 @@
 // Readers of the wire client on a real broker: where they begin and go on, and that nothing of them stays.
-import { afterEach, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { MessageId } from '../../src/core/message-id.js';
 import { WireClient } from '../../src/wire.js';
 import type { WireReader, WireReaderOptions } from '../../src/wire.js';
 import { eventually, names, textOf } from '../support/received.js';
 import { test } from '../support/real-pulsar/integration-test.js';
 import type { SharedPulsar } from '../support/real-pulsar/integration-test.js';
-
-const opened: WireClient[] = [];
-afterEach(async () => {
-  for (const client of opened.splice(0)) await client.close();
-});
+import { closedAfterTest } from '../support/closed-after-test.js';
 
 async function readerOf({ serviceUrl }: SharedPulsar, options: WireReaderOptions): Promise<WireReader> {
-  const client = new WireClient({ serviceUrl });
-  opened.push(client);
+  const client = closedAfterTest(new WireClient({ serviceUrl }));
   return client.reader(options);
 }
 
@@ -25,8 +20,7 @@ async function produce(
   list: readonly string[],
   batchSize = 1,
 ): Promise<readonly MessageId[]> {
-  const client = new WireClient({ serviceUrl });
-  opened.push(client);
+  const client = closedAfterTest(new WireClient({ serviceUrl }));
   const batching = batchSize > 1 && ({ maxMessages: batchSize } as const);
   const publisher = await client.publisher(topic, { batching });
   const receipts = list.map((text) =>

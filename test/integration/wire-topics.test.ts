@@ -1,20 +1,14 @@
 // Which topics the wire client reads and writes on a real broker while topics and partitions come and go.
 import { randomUUID } from 'node:crypto';
-import { afterEach, expect } from 'vitest';
+import { expect } from 'vitest';
 import { WireClient } from '../../src/wire.js';
 import { eventually, receive, texts } from '../support/received.js';
 import { test } from '../support/real-pulsar/integration-test.js';
 import type { SharedPulsar } from '../support/real-pulsar/integration-test.js';
-
-const opened: WireClient[] = [];
-afterEach(async () => {
-  for (const client of opened.splice(0)) await client.close();
-});
+import { closedAfterTest } from '../support/closed-after-test.js';
 
 function clientOf({ serviceUrl }: SharedPulsar): WireClient {
-  const client = new WireClient({ serviceUrl });
-  opened.push(client);
-  return client;
+  return closedAfterTest(new WireClient({ serviceUrl }));
 }
 
 async function newNamespace({ admin }: SharedPulsar): Promise<string> {

@@ -1,5 +1,5 @@
 // Messages in chunks, as a publisher sends them to a scripted server: how they are cut, their receipts, refusals and losses.
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { decodeEntry } from '../../../src/transports/wire/protocol/frames.js';
 import type { Entry } from '../../../src/transports/wire/protocol/frames.js';
 import { decompress, loadCodec } from '../../../src/transports/wire/protocol/compression.js';
@@ -9,25 +9,21 @@ import { seeded } from '../../support/seeded.js';
 import { SocketClock, WireServer } from '../../support/wire-server.js';
 import type { Peer, Script } from '../../support/wire-server.js';
 import { PATIENCE_MS } from './wire-consumer-kit.js';
+import { closedAfterTest } from '../../support/closed-after-test.js';
 
 const TOPIC = 'persistent://public/default/t';
 const CHUNKING: WirePublisherOptions = { batching: false, chunking: true };
 /** What the scripted server takes for one entry. */
 const LIMIT = 100_000;
 const random = seeded(7);
-const opened: { close(): Promise<void> }[] = [];
-
 async function start(script: Script = {}, options: Partial<WireOptions> = {}) {
   script.SEND ??= storedInOrder();
-  const server = await WireServer.start(script);
-  const client = new WireClient({ serviceUrl: server.url, random: () => 0.5, reconnectMinMs: 1, ...options });
-  opened.push(server, client);
+  const server = closedAfterTest(await WireServer.start(script));
+  const client = closedAfterTest(
+    new WireClient({ serviceUrl: server.url, random: () => 0.5, reconnectMinMs: 1, ...options }),
+  );
   return { server, client, chunks: () => server.sections.map((one) => decodeEntry(one) as Entry) };
 }
-
-afterEach(async () => {
-  for (const one of opened.splice(0).reverse()) await one.close();
-});
 
 interface Send {
   readonly producerId: number;

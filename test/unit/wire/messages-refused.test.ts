@@ -1,29 +1,25 @@
 // Messages that are no messages: refused before anything is counted or written, so that one of them does not stop the
 // publishers of the whole client. That all transports say the same of them is in test/scenario/messages-refused.test.ts.
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { EncodedMessage } from '../../../src/core/message.js';
 import type { WirePublisherOptions } from '../../../src/wire.js';
 import { WireClient } from '../../../src/wire.js';
 import { WireServer } from '../../support/wire-server.js';
 import { WRONG_MESSAGES } from '../../support/wrong-messages.js';
+import { closedAfterTest } from '../../support/closed-after-test.js';
 
 const TOPIC = 'persistent://public/default/t';
 const NONE = { payload: null, properties: {} };
-const opened: { close(): Promise<void> }[] = [];
-
 async function start() {
-  const server = await WireServer.start({
-    SEND: ({ producerId, sequenceId }, peer) =>
-      peer.send('SEND_RECEIPT', { producerId, sequenceId, messageId: { ledgerId: 7, entryId: sequenceId } }),
-  });
-  const client = new WireClient({ serviceUrl: server.url });
-  opened.push(server, client);
+  const server = closedAfterTest(
+    await WireServer.start({
+      SEND: ({ producerId, sequenceId }, peer) =>
+        peer.send('SEND_RECEIPT', { producerId, sequenceId, messageId: { ledgerId: 7, entryId: sequenceId } }),
+    }),
+  );
+  const client = closedAfterTest(new WireClient({ serviceUrl: server.url }));
   return { server, client };
 }
-
-afterEach(async () => {
-  for (const one of opened.splice(0).reverse()) await one.close();
-});
 
 const KINDS: readonly WirePublisherOptions[] = [{}, { batching: false }, { batching: false, chunking: true }];
 

@@ -1,27 +1,23 @@
 // The publisher against a scripted server: registration, receipts, refusals and losses that a real broker does not
 // produce on demand.
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { WirePublisherOptions } from '../../../src/wire.js';
 import { WireClient } from '../../../src/wire.js';
 import type { WireOptions } from '../../../src/transports/wire/wire-options.js';
 import { SocketClock, WireServer } from '../../support/wire-server.js';
 import type { Peer, Script } from '../../support/wire-server.js';
+import { closedAfterTest } from '../../support/closed-after-test.js';
 
 const TOPIC = 'persistent://public/default/t';
 const hello = { payload: Buffer.from('hello'), properties: {} };
 const UNBATCHED: WirePublisherOptions = { batching: false };
-const opened: { close(): Promise<void> }[] = [];
-
 async function start(script: Script = {}, options: Partial<WireOptions> = {}) {
-  const server = await WireServer.start(script);
-  const client = new WireClient({ serviceUrl: server.url, random: () => 0.5, reconnectMinMs: 1, ...options });
-  opened.push(server, client);
+  const server = closedAfterTest(await WireServer.start(script));
+  const client = closedAfterTest(
+    new WireClient({ serviceUrl: server.url, random: () => 0.5, reconnectMinMs: 1, ...options }),
+  );
   return { server, client };
 }
-
-afterEach(async () => {
-  for (const one of opened.splice(0).reverse()) await one.close();
-});
 
 function stored(peer: Peer, { producerId, sequenceId }: { producerId: number; sequenceId: number }): void {
   peer.send('SEND_RECEIPT', { producerId, sequenceId, messageId: { ledgerId: 7, entryId: sequenceId } });

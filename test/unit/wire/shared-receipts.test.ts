@@ -1,5 +1,5 @@
 // The receipts of messages that share an entry, and the memory of its frame, which is used again once it has its receipt.
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { TransportError } from '../../../src/core/errors.js';
 import { PendingReceipts } from '../../../src/transports/wire/pending-receipts.js';
 import { frameMemory, freeFrameMemory } from '../../../src/transports/wire/protocol/frame-memory.js';
@@ -8,25 +8,19 @@ import type { WirePublisherOptions } from '../../../src/wire.js';
 import { WireClient } from '../../../src/wire.js';
 import { WireServer } from '../../support/wire-server.js';
 import type { Script } from '../../support/wire-server.js';
+import { closedAfterTest } from '../../support/closed-after-test.js';
 
 const place = { ledgerId: 7, entryId: 3, partition: 2, topic: 't' };
 const LARGE = 100_000;
 /** More than are ever kept. */
 const MANY = 100;
-const opened: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const one of opened.splice(0).reverse()) await one.close();
-});
-
 async function publisherOf(script: Script, options: WirePublisherOptions = {}) {
   const connected: Script = {
     CONNECT: (_, peer) =>
       peer.send('CONNECTED', { serverVersion: 'scripted', protocolVersion: 19, maxMessageSize: LARGE + 1_000 }),
   };
-  const server = await WireServer.start({ ...connected, ...script });
-  const client = new WireClient({ serviceUrl: server.url, random: () => 0.5, reconnectMinMs: 1 });
-  opened.push(server, client);
+  const server = closedAfterTest(await WireServer.start({ ...connected, ...script }));
+  const client = closedAfterTest(new WireClient({ serviceUrl: server.url, random: () => 0.5, reconnectMinMs: 1 }));
   return client.publisher('persistent://public/default/t', options);
 }
 

@@ -1,27 +1,23 @@
 // The client against a scripted server: what a real broker does not produce on demand.
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { SubscriptionState } from '../../../src/ports/transport.js';
 import { WireClient } from '../../../src/wire.js';
 import { encodeSend } from '../../../src/transports/wire/protocol/frames.js';
 import type { WireOptions } from '../../../src/transports/wire/wire-options.js';
 import { SocketClock, WireServer, messageFrame, sectionOf } from '../../support/wire-server.js';
 import type { Script } from '../../support/wire-server.js';
+import { closedAfterTest } from '../../support/closed-after-test.js';
 
 const TOPIC = 'persistent://public/default/t';
 const never = new AbortController().signal;
-const opened: { close(): Promise<void> }[] = [];
-
 async function start(script: Script = {}, options: Partial<WireOptions> = {}) {
-  const server = await WireServer.start(script);
-  const client = new WireClient({ serviceUrl: server.url, random: () => 0.5, reconnectMinMs: 1, ...options });
-  opened.push(server, client);
+  const server = closedAfterTest(await WireServer.start(script));
+  const client = closedAfterTest(
+    new WireClient({ serviceUrl: server.url, random: () => 0.5, reconnectMinMs: 1, ...options }),
+  );
   return { server, client };
 }
-
-afterEach(async () => {
-  for (const one of opened.splice(0).reverse()) await one.close();
-});
 
 /** The section of an entry with `text` as its payload. */
 function section(text: string): Buffer {
