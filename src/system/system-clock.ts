@@ -6,11 +6,27 @@ import type { Clock, Timer } from '../ports/clock.js';
 const MAX_NODE_DELAY_MS = 2 ** 31 - 1;
 
 /**
- * `now()` is the wall time at which the process started plus what has passed since: a wall clock that is set while the
- * process runs moves neither due times nor timers.
+ * The time of day that never goes back. A wall clock that is put on while the process runs is followed, as after a machine that
+ * stood still: brokers and other processes go by it, and what is to come at its time would come too early. One that is put
+ * back is not: time goes on from where it was.
  */
+export function timeOfDay(wallMs: () => number, elapsedMs: () => number): () => number {
+  let aheadMs = -Infinity;
+  return () => {
+    // In this order: what passes between the two makes it no later than it is.
+    const wall = wallMs();
+    const elapsed = elapsedMs();
+    aheadMs = Math.max(aheadMs, wall - elapsed);
+    return Math.floor(aheadMs + elapsed);
+  };
+}
+
+/** Timers go by the time that passes: a wall clock that is set moves none of them. */
 export const systemClock: Clock = {
-  now: () => Math.floor(performance.timeOrigin + performance.now()),
+  now: timeOfDay(
+    () => Date.now(),
+    () => performance.now(),
+  ),
   setTimer: (delayMs, run) => new SystemTimer(delayMs, run),
   nextTurn: (run) => void setImmediate(run),
 };

@@ -1,6 +1,7 @@
 // The only tests on real time: each waits a few milliseconds.
 import { describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../../src/index.js';
+import { timeOfDay } from '../../../src/system/system-clock.js';
 
 describe('the system clock', () => {
   it('tells the time of day', () => {
@@ -12,6 +13,27 @@ describe('the system clock', () => {
     const wall = vi.spyOn(Date, 'now').mockReturnValue(0);
     expect(systemClock.now()).toBeGreaterThanOrEqual(before);
     wall.mockRestore();
+  });
+
+  it('follows a wall clock that is put on, as after a machine that stood still, and goes on steadily when it is put back', () => {
+    let wall = 1_000_000;
+    let elapsed = 50.5;
+    const now = timeOfDay(
+      () => wall,
+      () => elapsed,
+    );
+    const times = [now()];
+    const pass = (wallMs: number, elapsedMs: number): void => {
+      wall += wallMs;
+      elapsed += elapsedMs;
+      times.push(now());
+    };
+    pass(10, 10);
+    pass(90_000, 20);
+    pass(5, 5);
+    pass(-3_600_000, 5);
+    pass(100, 100);
+    expect(times).toEqual([1_000_000, 1_000_010, 1_090_010, 1_090_015, 1_090_020, 1_090_120]);
   });
 
   it('never runs a timer early, and never inside the call', async () => {
