@@ -27,8 +27,8 @@ export type {
 export { Workflows } from './workflow/workflows.js';
 export { remoteStep, stepFailure, stepResult, workflowEvents } from './workflow/step-answers.js';
 export type { RemoteStepCall, StepFailureOptions } from './workflow/step-answers.js';
-export type { ListOptions, SignalSendOptions, StartOptions } from './workflow/workflows.js';
-export type { ResultOptions, WorkflowHandle, WorkflowHistory } from './workflow/workflow-handle.js';
+export type { ListOptions, StartOptions } from './workflow/workflows.js';
+export type { ResultOptions, SignalSendOptions, WorkflowHandle, WorkflowHistory } from './workflow/workflow-handle.js';
 export type { WorkflowsOptions } from './workflow/workflows-options.js';
 export { WorkflowError } from './workflow/workflow-errors.js';
 export { workflowTimeline } from './workflow/timeline.js';

@@ -9,12 +9,13 @@ import {
   errorStack,
   failureFingerprint,
 } from './failure-report.js';
-import type { EncodedMessage, MessageKey, ReceivedMessage } from './message.js';
+import { bytesWithoutProperties, propertyBytes } from './message-bytes.js';
+import type { EncodedMessage, ReceivedMessage } from './message.js';
 import type { Failure } from './outcome.js';
 import { copyProperties } from './properties.js';
 import type { Redact } from './redaction.js';
 import { redactText } from './redaction.js';
-import { cutToBytes, utf8Length } from './text.js';
+import { cutToBytes } from './text.js';
 import { VERSION } from './version.js';
 
 export type DeadLetterCause = 'poison' | 'redeliveries-exhausted' | 'undecodable' | 'publish-refused' | 'process-died';
@@ -45,11 +46,6 @@ export const DEAD_LETTER_VERSION = '1';
 
 /** Kept for people, so cut where the gain ends. */
 const MAX_CAUSE_CHAIN_BYTES = 4 * 1024;
-
-/** What the frame needs beyond payload, key and properties: names, times, the protocol's own fields, and a trace context. */
-const ENVELOPE_BYTES = 512;
-/** What the protocol adds to each property. */
-const PROPERTY_BYTES = 8;
 
 /**
  * From the least to the most important: cut in this order when the set is too large for the broker, and after them
@@ -86,9 +82,7 @@ export function deadLetterMessage(message: ReceivedMessage, facts: DeadLetterFac
   for (const name of CUT_ORDER) delete properties[name];
   const originals = Object.keys(properties);
   Object.assign(properties, reasonProperties(facts));
-  const used = (message.payload?.length ?? 0) + keyBytes(message.key) + keyBytes(message.orderingKey);
-  const spare = facts.maxMessageBytes - used - ENVELOPE_BYTES;
-  fitInto(properties, originals, spare);
+  fitInto(properties, originals, facts.maxMessageBytes - bytesWithoutProperties(message));
   const { payload, key, orderingKey, eventTimeMs } = message;
   return { payload, key, orderingKey, eventTimeMs, properties };
 }
@@ -124,7 +118,7 @@ function reasonProperties(facts: DeadLetterFacts): Record<string, string> {
 
 /** Removes properties until all of them fit: ours from the least important end, then the original ones, last first. */
 function fitInto(properties: Record<string, string>, originals: readonly string[], maxBytes: number): void {
-  const sizeOf = (name: string): number => utf8Length(name) + utf8Length(properties[name] ?? '') + PROPERTY_BYTES;
+  const sizeOf = (name: string): number => propertyBytes(name, properties[name] ?? '');
   let size = Object.keys(properties).reduce((sum, name) => sum + sizeOf(name), 0);
   const others = originals.filter((name) => !CUT_LAST.includes(name)).toReversed();
   for (const name of [...CUT_ORDER, ...others, ...CUT_LAST]) {
@@ -134,11 +128,6 @@ function fitInto(properties: Record<string, string>, originals: readonly string[
     // oxlint-disable-next-line typescript/no-dynamic-delete -- a set without prototype, used as a map
     delete properties[name];
   }
-}
-
-function keyBytes(key: MessageKey | undefined): number {
-  if (key === undefined) return 0;
-  return typeof key === 'string' ? utf8Length(key) : key.length;
 }
 
 function isoTime(epochMs: number): string {

@@ -70,6 +70,18 @@ function isSchema(value: unknown): boolean {
   return (typeof value === 'function' || typeof value === 'object') && value !== null && '~standard' in value;
 }
 
+const RESOLVED = new WeakSet<object>();
+
+/** A topic by its full name in this very environment: the `topics` function of a runtime is not asked about it. */
+export function resolvedTopic<In, Out>(declared: Topic<In, Out>): Topic<In, Out> {
+  RESOLVED.add(declared);
+  return declared;
+}
+
+export function isResolvedTopic(given: Topic<never>): boolean {
+  return RESOLVED.has(given);
+}
+
 /** Whether a value is what `topic()` returns. */
 export function isTopic(value: unknown): value is Topic<never> {
   return typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'topic';

@@ -15,6 +15,8 @@ export class StepLedger {
   readonly runs: StepRunRecord[] = [];
   /** What must never happen, a sentence each. */
   readonly violations: string[] = [];
+  /** How many entries of journals the store has taken. */
+  entries = 0;
   /** Idempotency keys of steps whose end is written down. */
   readonly #ended = new Set<string>();
 
@@ -39,6 +41,7 @@ export class StepLedger {
     const ends = write.entries.filter((entry) => entry.kind === 'completed' || entry.kind === 'failed');
     const run = ends.length > 0 ? (await store.get(key))?.run : undefined;
     const answer = await store.write(key, write);
+    this.entries += write.entries.length;
     for (const { at } of ends) this.#ended.add(`${key.name}/${key.id}/${run}/${at}`);
     return answer;
   }

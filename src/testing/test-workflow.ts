@@ -20,7 +20,7 @@ import { EVENT_SUBSCRIPTION, eventTopicName } from '../workflow/event-message.js
 import type { DeterminismGuard } from '../workflow/determinism.js';
 import { SeededValues } from '../workflow/seeded-values.js';
 import type { StepContext } from '../workflow/flow.js';
-import type { WorkflowHandle, WorkflowHistory } from '../workflow/workflow-handle.js';
+import type { SignalSendOptions, WorkflowHandle, WorkflowHistory } from '../workflow/workflow-handle.js';
 import type { GivenDefinition } from '../workflow/workflow-plans.js';
 import type { StartOptions } from '../workflow/workflows.js';
 import { Workflows } from '../workflow/workflows.js';
@@ -55,6 +55,8 @@ export interface TestWorkflowOptions {
 const TAKE_OVER_MS = minutes(2);
 /** What becomes due in between has a timer: only so is a sleep of a year short. */
 const SCAN_MS = hours(12);
+/** From one renewal of a lease to the next, a virtual day: a step that has brought nothing by then will not. */
+const MAX_LOOKS_FOR_NOTHING = 3_000;
 /** A workflow that waits longer than this waits for a signal. */
 const MAX_SKIPPED_MS = days(3_660);
 
@@ -126,8 +128,14 @@ export class WorkflowTest implements AsyncDisposable {
     return handle;
   }
 
-  async signal(workflow: WorkflowReference, id: string, name: string, payload?: unknown): Promise<void> {
-    await this.#while(this.workflows.signal(workflow, id, name, payload));
+  async signal(
+    workflow: WorkflowReference,
+    id: string,
+    name: string,
+    payload?: unknown,
+    options?: SignalSendOptions,
+  ): Promise<void> {
+    await this.#while(this.workflows.signal(workflow, id, name, payload, options));
     await this.settled();
   }
 
@@ -151,8 +159,11 @@ export class WorkflowTest implements AsyncDisposable {
   /** Skips time until the workflow has ended; undefined when it is blocked, stuck, or waits for what no time brings. */
   async ended(workflow: WorkflowReference, id: string): Promise<WorkflowRecord | undefined> {
     const untilMs = this.clock.now() + MAX_SKIPPED_MS;
-    for (;;) {
+    let known = this.#ledger.entries;
+    for (let looks = 0; looks < MAX_LOOKS_FOR_NOTHING; looks++) {
       await this.settled();
+      if (this.#ledger.entries > known) looks = 0;
+      known = this.#ledger.entries;
       const record = await this.describe(workflow, id);
       if (record !== undefined && hasEnded(record.status)) return record;
       if (record?.status === 'blocked' || record?.status === 'stuck') return undefined;
@@ -161,6 +172,7 @@ export class WorkflowTest implements AsyncDisposable {
       if (next === undefined) return undefined;
       await this.clock.advanceBy(Math.max(seconds(1), next.wakeMs - this.clock.now()));
     }
+    return undefined;
   }
 
   describe(workflow: WorkflowReference, id: string): Promise<WorkflowRecord | undefined> {

@@ -1,11 +1,11 @@
 // What activations share: the store, the clock, the definitions, and the ways out.
 import type { Clock } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
-import type { OutgoingRow, WorkflowKey, WorkflowRecord, WorkflowStore } from '../ports/workflow-store.js';
-import type { ChildEnd, EventMessage } from './event-message.js';
-import type { Command, PublishWork } from './command.js';
+import type { WorkflowKey, WorkflowRecord, WorkflowStore } from '../ports/workflow-store.js';
+import type { Command } from './command.js';
 import type { StepContext } from './flow.js';
 import type { KeptExecutions } from './kept-executions.js';
+import type { OutgoingRows } from './outgoing-rows.js';
 import type { PlannedWorkflow } from './planned-workflow.js';
 import type { ProgressFeed } from './progress-feed.js';
 import type { WorkflowTelemetry } from './workflow-telemetry.js';
@@ -23,6 +23,7 @@ export interface ActivationParts {
   readonly kept: KeptExecutions;
   readonly feed: ProgressFeed;
   readonly telemetry: WorkflowTelemetry;
+  readonly rows: OutgoingRows;
   /** Resolves when all promises that can settle have done so. */
   turn(): Promise<void>;
   workflowFor(record: Pick<WorkflowRecord, 'name' | 'version'>): PlannedWorkflow | undefined;
@@ -31,14 +32,8 @@ export interface ActivationParts {
   newSeed(): string;
   /** Another work for a step, in tests. */
   workFor(workflow: WorkflowKey, command: Command): ((context: StepContext) => unknown) | undefined;
-  /** A message of `flow.publish`. @throws PulseworkError PUBLISH_REFUSED */
-  publishRow(publish: PublishWork, messageId: string): Promise<OutgoingRow>;
-  /** The full name of the topic of events of the workflow `name`. @throws PulseworkError PUBLISH_REFUSED */
-  replyTo(name: string): string;
-  /** An event for the workflow `name`. */
-  eventRow(name: string, event: EventMessage, messageId: string): OutgoingRow;
-  /** For the parent, if there is one. */
-  parentRows(record: WorkflowRecord, end: Pick<ChildEnd, 'value' | 'error'>): OutgoingRow[];
+  /** A workflow of that name is started as a child. */
+  onChild(name: string): void;
   onOutgoing(): void;
   onEnded(key: WorkflowKey): void;
 }

@@ -19,7 +19,7 @@ import { endOf } from './workflow-end.js';
 import { Execution } from './execution.js';
 import { Inbox } from './inbox.js';
 import { Lease } from './lease.js';
-import { dueEntry, newEntries, waitOf, wakeMsOf } from './new-commands.js';
+import { dueEntry, lostStep, newEntries, waitOf, wakeMsOf } from './new-commands.js';
 import type { AttemptEnd, StepFacts } from './step-end.js';
 import { entryOf } from './step-end.js';
 import { StepRun } from './step-run.js';
@@ -132,6 +132,8 @@ export class Activation {
   }
 
   async #goOn(): Promise<number | undefined> {
+    const lost = lostStep(this.#execution, this.#parts.clock.now());
+    if (lost !== undefined) return this.#leaveAlone(lost);
     await this.#startSteps(({ inDoubt }) => inDoubt);
     for (;;) {
       await this.#advance();
@@ -312,11 +314,19 @@ export class Activation {
     return this.#leave({ status: 'running', waits: this.#lease.record.waits }, PUT_OFF_MS);
   }
 
+  /** It may be what ends its processes, and others are at work in this one. */
+  #leaveAlone({ kind, name, attempts, nextMs }: Command): Promise<number | undefined> {
+    const step = commandText({ kind, name });
+    const about = { workflow: this.key.name, id: this.key.id, step, attempts, untilMs: nextMs };
+    this.#parts.logger.warn('workflow waits: attempts of a step left nothing behind, one after the other', about);
+    return this.#leave({ status: 'running', waits: this.#waits() }, nextMs - this.#parts.clock.now());
+  }
+
   #terminate(): Promise<number | undefined> {
     const status = 'terminated';
     const error = { name: 'WorkflowError', code: 'WORKFLOW_TERMINATED', message: 'the workflow was terminated' };
     const entry: JournalEntry = { kind: 'ended', atMs: this.#parts.clock.now(), status, error };
-    return this.#end({ status, error }, [entry], this.#parts.parentRows(this.#lease.record, { error }));
+    return this.#end({ status, error }, [entry], this.#parts.rows.forParent(this.#lease.record, { error }));
   }
 
   async #end(

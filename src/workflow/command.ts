@@ -70,6 +70,8 @@ export class Command {
   failures = 0;
   /** Failures in a row that do not count. */
   unspent = 0;
+  /** Attempts in a row that left nothing behind, before the one that is in doubt. */
+  lost = 0;
   /** An attempt began, and how it ended is not written down. */
   inDoubt = false;
   /** The last attempt was sent to a handler. */

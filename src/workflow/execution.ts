@@ -10,6 +10,7 @@ import { flowOf } from './flow-of.js';
 import type { PlannedWorkflow } from './planned-workflow.js';
 import { checkedValue } from './planned-workflow.js';
 import { SeededValues } from './seeded-values.js';
+import { lostWaitMs } from './step-end.js';
 import {
   WorkflowError,
   childFailed,
@@ -220,7 +221,7 @@ export class Execution {
         Object.assign(command, { recorded: true, askedMs: entry.atMs, dueMs: entry.dueMs });
         return;
       case 'attempt':
-        begin(command, entry);
+        begin(command, entry, this.record.seed);
         return;
       case 'attempt-failed':
         Object.assign(command, { inDoubt: false, nextMs: entry.nextMs, dueMs: undefined });
@@ -338,11 +339,14 @@ export class Execution {
 }
 
 /** An attempt. Of what runs here a timer of the run has the time limit. */
-function begin(command: Command, entry: Extract<JournalEntry, { kind: 'attempt' }>): void {
+function begin(command: Command, entry: Extract<JournalEntry, { kind: 'attempt' }>, seed: string): void {
   const { attempt: attempts, atMs: startedMs, sent = false } = entry;
   const limitMs = sent ? command.step?.timeoutMs : undefined;
   const dueMs = limitMs === undefined ? undefined : startedMs + limitMs;
-  Object.assign(command, { attempts, startedMs, inDoubt: true, sent, dueMs });
+  const lost = command.inDoubt ? command.lost + 1 : 0;
+  const spread = new SeededValues(`${seed}/${command.at}`).next(attempts) / 2 ** 32;
+  const nextMs = lost === 0 ? -Infinity : startedMs + lostWaitMs(lost, spread);
+  Object.assign(command, { attempts, startedMs, inDoubt: true, lost, sent, dueMs, nextMs });
 }
 
 function failureOf(command: Command, { error }: Extract<JournalEntry, { kind: 'failed' }>): Error {

@@ -10,7 +10,7 @@ import { unansweredEntry } from './remote-steps.js';
 import type { StepFacts } from './step-end.js';
 import { messageIdOf } from './workflow-ids.js';
 
-type Parts = Pick<ActivationParts, 'clock' | 'publishRow' | 'eventRow'>;
+type Parts = Pick<ActivationParts, 'clock' | 'rows' | 'onChild'>;
 
 export interface NewEntries {
   readonly commands: readonly CommandEntry[];
@@ -26,12 +26,11 @@ export async function newEntries(execution: Execution, parts: Parts): Promise<Ne
   const outgoing: OutgoingRow[] = [];
   const settled: JournalEntry[] = [];
   for (const command of asked) {
-    const { work, at } = command;
-    if (work.command === 'child') outgoing.push(childStart(execution, command, parts));
-    if (work.command !== 'publish') continue;
+    if (command.kind !== 'child' && command.kind !== 'publish') continue;
+    const { at } = command;
     try {
-      outgoing.push(await parts.publishRow(work.publish, messageIdOf(execution, at)));
-      settled.push({ kind: 'completed', at, atMs: nowMs });
+      outgoing.push(await messageOf(execution, command, parts));
+      if (command.kind === 'publish') settled.push({ kind: 'completed', at, atMs: nowMs });
     } catch (error) {
       if (!(error instanceof PulseworkError)) throw error;
       settled.push({ kind: 'failed', at, atMs: nowMs, error: journalError(toError(error)) });
@@ -52,22 +51,23 @@ function commandEntry({ at, name, work }: Command, atMs: number): CommandEntry {
   return entry;
 }
 
-function childStart(execution: Execution, { at, work }: Command, parts: Parts): OutgoingRow {
+/** What a publish, or the start of a child, sends. @throws PulseworkError PUBLISH_REFUSED when it can never be sent */
+async function messageOf(execution: Execution, { at, work }: Command, parts: Parts): Promise<OutgoingRow> {
+  const messageId = messageIdOf(execution, at);
+  if (work.command === 'publish') return parts.rows.message(work.publish, messageId);
   const { name, id, run } = execution.record;
   const { child } = work as Extract<Command['work'], { command: 'child' }>;
+  parts.onChild(child.name);
   const { input, attributes } = child;
   const parent = { name, id, run, at };
-  return parts.eventRow(
-    child.name,
-    { v: 1, id: child.id, kind: 'start', input, attributes, parent },
-    messageIdOf(execution, at),
-  );
+  const start = { v: 1, id: child.id, kind: 'start', input, attributes, parent } as const;
+  return parts.rows.event(child.name, start, messageId);
 }
 
 function childCancel(execution: Execution, { at, work }: Command, parts: Parts): OutgoingRow {
   const { child } = work as Extract<Command['work'], { command: 'child' }>;
   const messageId = messageIdOf(execution, `${at}/cancel`);
-  return parts.eventRow(child.name, { v: 1, id: child.id, kind: 'cancel', eventId: messageId }, messageId);
+  return parts.rows.event(child.name, { v: 1, id: child.id, kind: 'cancel', eventId: messageId }, messageId);
 }
 
 /** The wait that was over first. */
@@ -91,6 +91,12 @@ export function wakeMsOf(execution: Execution, which: (command: Command) => bool
     return command.stuck || !which(command) ? [] : command.nextMs;
   });
   return times.length === 0 ? undefined : Math.max(0, Math.min(...times));
+}
+
+/** The step that is left alone longest, of those that have left nothing behind again and again. */
+export function lostStep(execution: Execution, nowMs: number): Command | undefined {
+  const waiting = execution.open.filter(({ inDoubt, isSent, nextMs }) => inDoubt && !isSent && nextMs > nowMs);
+  return waiting.toSorted((one, other) => other.nextMs - one.nextMs)[0];
 }
 
 export function waitOf({ kind, name, dueMs, nextMs, step, isSent }: Command): WorkflowWait {

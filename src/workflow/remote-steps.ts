@@ -33,7 +33,7 @@ export async function remoteAttempt(
   execution: Execution,
   command: Command,
   { topic, input, message }: RemoteWork,
-  parts: Pick<ActivationParts, 'clock' | 'publishRow' | 'replyTo'>,
+  parts: Pick<ActivationParts, 'clock' | 'rows'>,
 ): Promise<{ readonly entry: JournalEntry; readonly outgoing: readonly OutgoingRow[] }> {
   const { name, id, run } = execution.record;
   const { at, name: step } = command;
@@ -47,10 +47,10 @@ export async function remoteAttempt(
     return { entry: gaveUp(command, error, atMs), outgoing: [] };
   }
   try {
-    const address: StepAddress = { v: 1, replyTo: parts.replyTo(name), ...about };
+    const address: StepAddress = { v: 1, replyTo: parts.rows.replyTo(name), ...about };
     const properties = { ...message?.properties, [STEP_PROPERTY]: JSON.stringify(address) };
     const options = { key: id, ...message, properties };
-    const row = await parts.publishRow({ topic, payload, options }, messageIdOf(execution, `${at}/${attempt}`));
+    const row = await parts.rows.message({ topic, payload, options }, messageIdOf(execution, `${at}/${attempt}`));
     return { entry: { kind: 'attempt', at, attempt, atMs, sent: true }, outgoing: [row] };
   } catch (error) {
     if (!(error instanceof PulseworkError)) throw error;

@@ -6,7 +6,7 @@ import type { OutgoingMessage } from '../core/message.js';
 import { OptionChecker, isDurationMs } from '../core/options.js';
 import type { Outcome, Poison, Retry, RetryAfter, Success } from '../core/outcome.js';
 import { poison, retry, retryAfter, success } from '../core/outcome.js';
-import { topic } from '../core/topic.js';
+import { resolvedTopic, topic } from '../core/topic.js';
 import type { Topic } from '../core/topic.js';
 import type { JournalError } from '../core/workflow-journal.js';
 import { journalError } from '../core/workflow-journal.js';
@@ -117,6 +117,6 @@ function answer(
 ): OutgoingMessage {
   const payload: StepDone = { run, at, attempt, ...end };
   const eventId = messageIdOf({ record: { name, id, run } }, `${at}/${attempt}/done`);
-  const events = topic(replyTo, { payload: eventSchema });
+  const events = resolvedTopic(topic(replyTo, { payload: eventSchema }));
   return events.message({ v: 1, id, kind: 'step-done', eventId, payload }, { key: id });
 }

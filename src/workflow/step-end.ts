@@ -1,6 +1,6 @@
 // How an attempt of a step ended, and what follows from it: decided by values, done by the activation.
 import { PulseworkError, describeValue, toError } from '../core/errors.js';
-import { seconds } from '../core/options.js';
+import { minutes, seconds } from '../core/options.js';
 import type { Outcome } from '../core/outcome.js';
 import { isOutcome, outcomeProblem } from '../core/outcome.js';
 import { redeliveryDelayMs } from '../core/redelivery-policy.js';
@@ -19,6 +19,9 @@ export type AttemptEnd =
 
 /** The wait for something that is down: doubling, at most this, as for deliveries. */
 const MAX_OUTAGE_WAIT_MS = seconds(60);
+
+/** Between attempts that leave nothing behind: doubling, at most this. What ends its processes shall not end them all at once. */
+const MAX_LOST_WAIT_MS = minutes(10);
 
 export interface StepFacts {
   readonly nowMs: number;
@@ -103,6 +106,14 @@ export function attemptFailed(
   const { at, attempts: attempt } = command;
   const next = { nextMs: nowMs + waitMs, error: journalError(toError(error)) };
   return { kind: 'attempt-failed', at, attempt, atMs: nowMs, spent: true, ...next };
+}
+
+/**
+ * From the beginning of an attempt to the next one, should this one leave nothing behind either.
+ * @param lost how many before it did not. @param spread from 0 to 1: so that what was lost together is apart from then on
+ */
+export function lostWaitMs(lost: number, spread: number): number {
+  return Math.ceil((Math.min(MAX_LOST_WAIT_MS, seconds(1) * 2 ** lost) * (1 + spread)) / 2);
 }
 
 /** Nothing was wrong with the step itself: no attempt is spent. */

@@ -9,7 +9,7 @@ import { plainValue } from './plain-value.js';
 import { checkedValue } from './planned-workflow.js';
 import { diverged } from './workflow-errors.js';
 
-type Parts = Pick<ActivationParts, 'clock' | 'newSeed' | 'newest' | 'parentRows'>;
+type Parts = Pick<ActivationParts, 'clock' | 'newSeed' | 'newest' | 'rows'>;
 
 export type WorkflowEnd =
   | {
@@ -34,7 +34,7 @@ export async function endOf(execution: Execution, parts: Parts): Promise<Workflo
     case 'cancelled': {
       const { kind: status } = ending;
       const error = journalError(toError(ending.error));
-      const outgoing = parts.parentRows(execution.record, { error });
+      const outgoing = parts.rows.forParent(execution.record, { error });
       return { change: { status, error }, entries: [{ kind: 'ended', atMs, status, error }], outgoing };
     }
   }
@@ -52,6 +52,6 @@ async function completed(execution: Execution, value: unknown, atMs: number, par
   }
   const result = plain === undefined ? {} : { value: plain };
   const entry: JournalEntry = { kind: 'ended', atMs, status: 'completed', ...result };
-  const outgoing = parts.parentRows(execution.record, result);
+  const outgoing = parts.rows.forParent(execution.record, result);
   return { change: { status: 'completed', result: plain }, entries: [entry], outgoing };
 }

@@ -24,6 +24,11 @@ export interface ResultOptions {
   readonly timeoutMs?: number | undefined;
 }
 
+export interface SignalSendOptions {
+  /** The same on a repeat: the workflow gets it once. @default a new one each time */
+  readonly eventId?: string | undefined;
+}
+
 export interface WorkflowHandle<Out = unknown> {
   readonly name: string;
   readonly id: string;
@@ -34,7 +39,7 @@ export interface WorkflowHandle<Out = unknown> {
    *   `timeoutMs`, ALREADY_CLOSED when the runtime closes first
    */
   result(options?: ResultOptions): Promise<Out>;
-  signal(name: string, payload?: unknown): Promise<void>;
+  signal(name: string, payload?: unknown, options?: SignalSendOptions): Promise<void>;
   query(name: string): Promise<unknown>;
   cancel(): Promise<void>;
   terminate(): Promise<void>;

@@ -1,21 +1,17 @@
 // Everything behind `Workflows`, put together over a runtime: the store, the activations, the relay and the event handlers.
-import { jsonCodec } from '../core/codec.js';
-import { PulseworkError, toError } from '../core/errors.js';
-import { PreparedMessage, recordedMessage } from '../core/recorded-outcome.js';
-import type { OutgoingRow, WorkflowKey, WorkflowRecord, WorkflowStore } from '../ports/workflow-store.js';
+import { toError } from '../core/errors.js';
+import type { WorkflowKey, WorkflowRecord, WorkflowStore } from '../ports/workflow-store.js';
 import type { ExtensionGround, RuntimeExtension } from '../runtime/extension.js';
-import { encodeMessage } from '../runtime/message-encoder.js';
 import { PortCalls } from '../runtime/port-calls.js';
 import type { ActivationParts } from './activation-parts.js';
 import { Activations } from './activations.js';
-import type { Command, PublishWork } from './command.js';
+import type { Command } from './command.js';
 import { eventHandler } from './event-handler.js';
-import type { ChildEnd, EventMessage } from './event-message.js';
-import { eventTopicName } from './event-message.js';
 import type { MethodWatch } from './determinism.js';
 import { methodWatch } from './determinism.js';
 import type { StepContext } from './flow.js';
 import { KeptExecutions } from './kept-executions.js';
+import { OutgoingRows } from './outgoing-rows.js';
 import type { BoundWorkflows } from './workflow-plans.js';
 import type { PlannedWorkflow } from './planned-workflow.js';
 import { ProgressFeed } from './progress-feed.js';
@@ -23,7 +19,6 @@ import { Relay } from './relay.js';
 import { WorkflowCounts } from './workflow-counts.js';
 import { WorkflowTelemetry } from './workflow-telemetry.js';
 import type { ResolvedWorkflowsOptions } from './workflows-options.js';
-import { messageIdOf } from './workflow-ids.js';
 
 /** So that a lease survives two renewals that fail. */
 const BEATS_PER_LEASE = 3;
@@ -39,21 +34,23 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
   readonly kept: KeptExecutions;
   readonly feed: ProgressFeed;
   readonly telemetry: WorkflowTelemetry;
+  readonly rows: OutgoingRows;
   readonly handlers: RuntimeExtension['handlers'];
   readonly names: readonly string[];
   readonly #options: ResolvedWorkflowsOptions;
-  readonly #ground: ExtensionGround;
   readonly #bound: BoundWorkflows;
   readonly #calls: PortCalls;
   readonly #activations: Activations;
   readonly #relay: Relay;
   readonly #counts: WorkflowCounts;
+  /** Names of children that were told of. */
+  readonly #elsewhere = new Set<string>();
   #releaseGlobals: (() => void) | undefined;
   /** Those who wait for the end of a workflow. */
   readonly #watchers = new Set<(key: WorkflowKey | undefined) => void>();
 
   constructor(options: ResolvedWorkflowsOptions, bound: BoundWorkflows, ground: ExtensionGround) {
-    const { clock, logger, environment, callTimeoutMs } = ground.options;
+    const { clock, logger, environment, callTimeoutMs, transport } = ground.options;
     const { leaseMs, scanIntervalMs, concurrency, retentionMs } = options;
     this.clock = clock;
     this.logger = logger;
@@ -61,6 +58,7 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
     this.kept = new KeptExecutions(options.keptFrom);
     this.telemetry = new WorkflowTelemetry(ground.telemetry);
     this.feed = new ProgressFeed(this.telemetry);
+    this.rows = new OutgoingRows({ clock, fullName: ground.fullName, maxMessageBytes: transport.maxMessageBytes });
     this.random = environment.random;
     // What another process appends to the inbox of a workflow that runs here is seen with the next beat.
     this.heartbeatMs = Math.min(leaseMs / BEATS_PER_LEASE, scanIntervalMs);
@@ -71,7 +69,6 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
     const watch = methodWatch(options.determinismGuard, guard, logger);
     this.#bound = watch === undefined ? bound : watched(bound, watch);
     if (watch !== undefined) this.#releaseGlobals = guard.install();
-    this.#ground = ground;
     this.#calls = new PortCalls(clock, callTimeoutMs);
     this.#relay = new Relay({ parts: this, publish: (pending) => ground.publishers.publishAll([pending], undefined) });
     const { names } = this;
@@ -108,6 +105,11 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
 
   /** The store is open, and so are the subscriptions. */
   start(): void {
+    this.logger.info('workflows started; what another process worked on is taken over once its lease is over', {
+      workflows: this.names,
+      store: this.#options.store.name,
+      leaseMs: this.leaseMs,
+    });
     this.#activations.start();
     void this.#retryBlocked();
   }
@@ -172,27 +174,14 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
     return this.#options.stubs(workflow, command);
   }
 
-  async publishRow({ topic, payload, options = {} }: PublishWork, messageId: string): Promise<OutgoingRow> {
-    const message = await encodeMessage({ topic, payload, options }, this.clock, { messageId });
-    return { messageId, message: recordedMessage(new PreparedMessage(this.#fullName(topic.name), message)) };
-  }
-
-  replyTo(name: string): string {
-    return this.#fullName(eventTopicName(name));
-  }
-
-  eventRow(name: string, event: EventMessage, messageId: string): OutgoingRow {
-    const properties = { 'pulsework-message-id': messageId };
-    const message = { payload: jsonCodec.encode(event), key: event.id, properties };
-    return { messageId, message: recordedMessage(new PreparedMessage(this.replyTo(name), message)) };
-  }
-
-  parentRows({ name, id, run, parent }: WorkflowRecord, end: Pick<ChildEnd, 'value' | 'error'>): OutgoingRow[] {
-    if (parent === undefined) return [];
-    const messageId = messageIdOf({ record: { name, id, run } }, 'ended');
-    const payload: ChildEnd = { run: parent.run, at: parent.at, ...end };
-    const event: EventMessage = { v: 1, id: parent.id, kind: 'child-ended', eventId: messageId, payload };
-    return [this.eventRow(parent.name, event, messageId)];
+  onChild(name: string): void {
+    if (this.names.includes(name) || this.#elsewhere.has(name)) return;
+    this.#elsewhere.add(name);
+    const about = { workflow: name, here: this.names };
+    this.logger.warn(
+      'a child is waited for whose workflow has no definition here: another process has to have it',
+      about,
+    );
   }
 
   onOutgoing(): void {
@@ -223,17 +212,6 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
       }
     } catch (error) {
       this.logger.warn('blocked workflows could not be looked for', { error: toError(error) });
-    }
-  }
-
-  /** A topic that is none can never be published to: the same error as for a payload that does not fit. */
-  #fullName(name: string): string {
-    try {
-      return this.#ground.fullName(name);
-    } catch (error) {
-      throw new PulseworkError('PUBLISH_REFUSED', `topic ${JSON.stringify(name)} cannot be published to`, {
-        cause: error,
-      });
     }
   }
 }

@@ -17,7 +17,7 @@ import { checkedValue } from './planned-workflow.js';
 import { uuidOf } from './seeded-values.js';
 import type { ProgressEvent, ProgressOptions } from './progress-feed.js';
 import { workflowTimeline } from './timeline.js';
-import type { ResultOptions, WorkflowHandle, WorkflowHistory } from './workflow-handle.js';
+import type { ResultOptions, SignalSendOptions, WorkflowHandle, WorkflowHistory } from './workflow-handle.js';
 import { resultOf } from './workflow-handle.js';
 import { WorkflowError, keyOf } from './workflow-errors.js';
 import { WorkflowMachine } from './workflow-machine.js';
@@ -31,11 +31,6 @@ export interface StartOptions<In = unknown> {
   readonly input: In;
   /** To find it by with `list`. @default none */
   readonly attributes?: Readonly<Record<string, string>> | undefined;
-}
-
-export interface SignalSendOptions {
-  /** The same on a repeat: the workflow gets it once. @default a new one each time */
-  readonly eventId?: string | undefined;
 }
 
 export type ListOptions = Partial<WorkflowFilter>;
@@ -99,7 +94,7 @@ export class Workflows {
     return {
       ...key,
       result: (options?: ResultOptions) => resultOf(this.#machine, key, options) as Promise<WorkflowResult<W>>,
-      signal: (name, payload) => this.signal(key.name, id, name, payload),
+      signal: (name, payload, options) => this.signal(key.name, id, name, payload, options),
       query: (name) => this.query(key.name, id, name),
       cancel: () => this.cancel(key.name, id),
       terminate: () => this.terminate(key.name, id),

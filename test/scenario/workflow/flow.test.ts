@@ -3,7 +3,7 @@ import { days, hours, minutes, seconds, topic } from 'pulsework';
 import { testWorkflow } from 'pulsework/testing';
 import type { Flow } from 'pulsework/workflow';
 import { defineWorkflow } from 'pulsework/workflow';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
 function workflow(run: (flow: Flow, input: number) => Promise<unknown>, name = 'job') {
@@ -201,4 +201,46 @@ it('a message that can never be sent is refused where it is asked for', async ()
   await test.start(Job, START);
 
   expect(await test.result(Job, '1')).toBe('PUBLISH_REFUSED');
+});
+
+describe('what is larger than the broker takes is refused where somebody still hears of it', () => {
+  const LARGE = 'x'.repeat(6 * 1024 * 1024);
+  const code = (error: unknown): string => (error as { code: string }).code;
+  const causeOf = (error: unknown): string => (error as { cause: Error }).cause.message;
+
+  it('a message and the work of a step in the method that asks for them, and what it sends later goes on', async () => {
+    const Job = workflow(async (flow) => {
+      const sent = await flow.publish('papers', LARGE).catch(code);
+      const done = await flow.step('read', { topic: 'books', input: LARGE }).catch(causeOf);
+      await flow.publish('papers', 'small');
+      return [sent, done];
+    });
+    await using test = await testWorkflow(Job);
+    await test.start(Job, START);
+
+    expect(await test.result(Job, '1')).toEqual([
+      'PUBLISH_REFUSED',
+      expect.stringMatching(/a message of 629\d{4} bytes is larger than the 5242880 bytes that the broker takes/),
+    ]);
+    expect(await test.published('papers')).toEqual(['small']);
+  });
+
+  it('the input of a child, and its result, in the parent', async () => {
+    const Child = defineWorkflow({ name: 'child', version: 1, input: z.string(), run: async () => LARGE });
+    const Parent = defineWorkflow({
+      name: 'parent',
+      version: 1,
+      input: z.null(),
+      async run(flow) {
+        const first = await flow.child(Child, LARGE, { id: 'c-1' }).catch(causeOf);
+        return [first, await flow.child(Child, 'small', { id: 'c-2' }).catch(causeOf)];
+      },
+    });
+    await using test = await testWorkflow([Parent, Child]);
+    await test.start(Parent, { id: '1', input: null });
+
+    const tooLarge: unknown = expect.stringContaining('is larger than the 5242880 bytes that the broker takes');
+    expect(await test.result(Parent, '1')).toEqual([tooLarge, tooLarge]);
+    expect((await test.describe(Child, 'c-2'))?.status).toBe('completed');
+  });
 });

@@ -45,6 +45,21 @@ it('it waits for a handler that has not answered', async () => {
   );
 });
 
+it('it waits for a child of a name that nobody here has defined', async () => {
+  const told = await toldOf((flow) => flow.child('jobb', 1, { id: 'c' }));
+  expect(told).toBe(
+    'the workflow is running and does not end: it waits for child "jobb"; the last warning was: ' +
+      'a child is waited for whose workflow has no definition here: another process has to have it',
+  );
+});
+
+it('it runs a step that does not end', async () => {
+  const told = await toldOf((flow) => flow.step('read', () => new Promise(() => undefined)));
+  expect(told).toBe(
+    'the workflow is running and does not end: it waits for step "read", which awaits something that virtual time does not bring',
+  );
+});
+
 it('a handler that gave the work up is named', async () => {
   const gaveUp = { ...forgetful, handle: () => poison('no paper') };
   const told = await toldOf((flow) => flow.step('label', { topic: labels, input: 1 }), undefined, {

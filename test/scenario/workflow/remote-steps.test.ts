@@ -106,6 +106,17 @@ it('a transactional handler answers in the transaction of its acknowledgement', 
   await runtime.close();
 });
 
+it('an answer goes to where the work says, whatever names the runtime of the handler gives to topics', async () => {
+  const handler = charger((delivery) => stepResult(delivery, { id: 'ch-1' }));
+  const logger = consoleLogger({ level: 'silent' });
+  const topics = (name: string): string => `staging-${name}`;
+  const runtime = await Runtime.start({ transport: embedded(), handlers: [handler], logger, topics });
+  const workflows = await Workflows.start({ runtime, store: memoryWorkflowStore(), definitions: [Order] });
+
+  expect(await (await workflows.start(Order, START)).result()).toBe('charged ch-1');
+  await runtime.close();
+});
+
 it('a failure that the handler tells of is tried again by the policy of the step, at once given up, or after its time', async () => {
   const attempts: string[] = [];
   const answers = [

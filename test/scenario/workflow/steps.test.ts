@@ -1,5 +1,17 @@
 // Steps: how often they run, what their failures come to, and what a workflow sees of them.
-import { dependencyDown, defer, fixedBackoff, hours, minutes, poison, retryAfter, seconds, success } from 'pulsework';
+import {
+  consoleLogger,
+  dependencyDown,
+  defer,
+  fixedBackoff,
+  hours,
+  minutes,
+  poison,
+  retryAfter,
+  seconds,
+  success,
+} from 'pulsework';
+import type { Logger } from 'pulsework';
 import { testWorkflow } from 'pulsework/testing';
 import type { Flow, StepContext, StepOptions } from 'pulsework/workflow';
 import { WorkflowError, defineWorkflow } from 'pulsework/workflow';
@@ -180,6 +192,45 @@ it('a step whose process dies is in doubt: it runs again, before anything that c
 
   expect(await test.result(Job, '1')).toEqual(['done', 7]);
   expect(log).toEqual(['work 1', 'work 2']);
+  expect(test.violations).toEqual([]);
+});
+
+it('a step that ends its process again and again is left alone for longer and longer, and so is what came meanwhile', async () => {
+  const beganMs: number[] = [];
+  let kills = true;
+  const Job = workflow(async (flow) => {
+    const done = await flow.step(
+      'work',
+      () => (beganMs.push(test.clock.now()), kills ? new Promise(() => undefined) : 'done'),
+    );
+    return [done, await flow.signal('more')];
+  });
+  const warnings: string[] = [];
+  const silent = consoleLogger({ level: 'silent' });
+  const warn = (message: string): void => void warnings.push(message);
+  const logger: Logger = { debug: silent.debug, info: silent.info, warn, error: silent.error };
+  await using test = await testWorkflow(Job, { logger });
+  await test.start(Job, START);
+  for (let died = 0; died < 12; died++) {
+    test.kill();
+    await test.restart();
+    while (beganMs.length < died + 2) await test.advanceBy(seconds(10));
+  }
+  const gapsMs = beganMs.slice(1).map((ms, i) => ms - (beganMs[i] ?? 0));
+  // A process that follows finds what the last one left once its lease is over; from 128 s on the waits are longer than that.
+  for (const [i, gapMs] of gapsMs.slice(7).entries()) {
+    const longestMs = Math.min(minutes(10), seconds(128) * 2 ** i);
+    expect(gapMs).toBeGreaterThanOrEqual(longestMs / 2);
+    expect(gapMs).toBeLessThanOrEqual(longestMs + minutes(2));
+  }
+  expect(warnings).toContain('workflow waits: attempts of a step left nothing behind, one after the other');
+
+  await test.signal(Job, '1', 'more', 7);
+  test.kill();
+  kills = false;
+  await test.restart();
+  expect((await test.describe(Job, '1'))?.waits).toMatchObject([{ command: 'step', name: 'work' }]);
+  expect(await test.result(Job, '1')).toEqual(['done', 7]);
   expect(test.violations).toEqual([]);
 });
 

@@ -1,0 +1,81 @@
+// What workflows want sent, as rows that the relay takes: whatever a broker would never take is refused here, where the method, or
+// whoever waits, still hears of it.
+import { jsonCodec } from '../core/codec.js';
+import { PulseworkError, toError } from '../core/errors.js';
+import { messageBytes } from '../core/message-bytes.js';
+import type { EncodedMessage } from '../core/message.js';
+import { PreparedMessage, recordedMessage } from '../core/recorded-outcome.js';
+import { journalError } from '../core/workflow-journal.js';
+import type { Clock } from '../ports/clock.js';
+import type { OutgoingRow, WorkflowRecord } from '../ports/workflow-store.js';
+import { encodeMessage } from '../runtime/message-encoder.js';
+import type { PublishWork } from './command.js';
+import type { ChildEnd, EventMessage } from './event-message.js';
+import { eventTopicName } from './event-message.js';
+import { messageIdOf } from './workflow-ids.js';
+
+export interface OutgoingRowsOptions {
+  readonly clock: Clock;
+  /** Of a topic. Throws for what is none. */
+  readonly fullName: (name: string) => string;
+  /** What the broker takes for one message. */
+  readonly maxMessageBytes: number;
+}
+
+export class OutgoingRows {
+  readonly #options: OutgoingRowsOptions;
+
+  constructor(options: OutgoingRowsOptions) {
+    this.#options = options;
+  }
+
+  /** A message of `flow.publish`, or the work of a step. @throws PulseworkError PUBLISH_REFUSED */
+  async message({ topic, payload, options = {} }: PublishWork, messageId: string): Promise<OutgoingRow> {
+    const message = await encodeMessage({ topic, payload, options }, this.#options.clock, { messageId });
+    return this.#row(this.#fullName(topic.name), message, messageId);
+  }
+
+  /** The full name of the topic of events of the workflow `name`. @throws PulseworkError PUBLISH_REFUSED */
+  replyTo(name: string): string {
+    return this.#fullName(eventTopicName(name));
+  }
+
+  /** An event for the workflow `name`. @throws PulseworkError PUBLISH_REFUSED */
+  event(name: string, event: EventMessage, messageId: string): OutgoingRow {
+    const properties = { 'pulsework-message-id': messageId };
+    const message = { payload: jsonCodec.encode(event), key: event.id, properties };
+    return this.#row(this.replyTo(name), message, messageId);
+  }
+
+  /** For the parent, if there is one: how its child ended. One whose end cannot be sent has failed for its parent. */
+  forParent({ name, id, run, parent }: WorkflowRecord, end: Pick<ChildEnd, 'value' | 'error'>): OutgoingRow[] {
+    if (parent === undefined) return [];
+    const messageId = messageIdOf({ record: { name, id, run } }, 'ended');
+    const row = (payload: ChildEnd): OutgoingRow =>
+      this.event(parent.name, { v: 1, id: parent.id, kind: 'child-ended', eventId: messageId, payload }, messageId);
+    const { run: parentRun, at } = parent;
+    try {
+      return [row({ run: parentRun, at, ...end })];
+    } catch (error) {
+      return [row({ run: parentRun, at, error: journalError(toError(error)) })];
+    }
+  }
+
+  #row(topic: string, message: EncodedMessage, messageId: string): OutgoingRow {
+    const { maxMessageBytes } = this.#options;
+    const bytes = messageBytes(message);
+    if (bytes <= maxMessageBytes) return { messageId, message: recordedMessage(new PreparedMessage(topic, message)) };
+    const rule = `a message of ${bytes} bytes is larger than the ${maxMessageBytes} bytes that the broker takes`;
+    throw new PulseworkError('PUBLISH_REFUSED', `${rule}: topic ${JSON.stringify(topic)}`);
+  }
+
+  /** A topic that is none can never be published to: the same error as for a payload that does not fit. */
+  #fullName(name: string): string {
+    try {
+      return this.#options.fullName(name);
+    } catch (error) {
+      const text = `topic ${JSON.stringify(name)} cannot be published to`;
+      throw new PulseworkError('PUBLISH_REFUSED', text, { cause: error });
+    }
+  }
+}
