@@ -1,6 +1,6 @@
 // Runtimes whose stores are in PostgreSQL, on an embedded broker: what the stores promise reaches handlers.
 import type { Delivery } from 'pulsework';
-import { defineHandler, idempotent, minutes, Runtime, success, topic } from 'pulsework';
+import { defineHandler, idempotent, minutes, Runtime, seconds, success, topic } from 'pulsework';
 import { embedded } from 'pulsework/embedded';
 import { postgresAttemptStore, postgresIdempotencyStore } from 'pulsework/postgres';
 import { expect } from 'vitest';
@@ -37,6 +37,8 @@ test('two runtimes with stores in one schema: a repeat is answered by whichever 
         key: ({ payload }) => payload.id,
         store: postgresIdempotencyStore({ pool, schema }),
         ttlMs: minutes(1),
+        // A repeat that comes while the other runtime has the key waits for the end of its lease.
+        leaseMs: seconds(3),
       }),
       handle: ({ payload }) => {
         ran.push(`${payload.id} by ${name}`);

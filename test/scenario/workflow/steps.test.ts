@@ -11,7 +11,6 @@ import {
   seconds,
   success,
 } from 'pulsework';
-import type { Logger } from 'pulsework';
 import { testWorkflow } from 'pulsework/testing';
 import type { Flow, StepContext, StepOptions } from 'pulsework/workflow';
 import { WorkflowError, defineWorkflow } from 'pulsework/workflow';
@@ -206,9 +205,8 @@ it('a step that ends its process again and again is left alone for longer and lo
     return [done, await flow.signal('more')];
   });
   const warnings: string[] = [];
-  const silent = consoleLogger({ level: 'silent' });
   const warn = (message: string): void => void warnings.push(message);
-  const logger: Logger = { debug: silent.debug, info: silent.info, warn, error: silent.error };
+  const logger = Object.assign(consoleLogger({ level: 'silent' }), { warn });
   await using test = await testWorkflow(Job, { logger });
   await test.start(Job, START);
   for (let died = 0; died < 12; died++) {
