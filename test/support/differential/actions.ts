@@ -13,7 +13,7 @@ export interface Action {
 
 /** @param published how many messages were published before. @returns undefined where nothing can be meant. */
 export function actionFor(step: Step, runs: readonly SubscriptionRun[], published: number): Action | undefined {
-  if (step.do === 'unload') return { step, texts: [], slot: -1 };
+  if (step.do === 'unload' || step.do === 'trim') return { step, texts: [], slot: -1 };
   if (step.do === 'publish' || step.do === 'batch') {
     const texts = step.messages.map((_, i) => `m${String(published + i + 1).padStart(2, '0')}`);
     return { step, texts, slot: -1 };
@@ -24,7 +24,7 @@ export function actionFor(step: Step, runs: readonly SubscriptionRun[], publishe
   return texts === undefined || slot === undefined ? undefined : { step, texts, slot };
 }
 
-type SubscriptionStep = Exclude<Step, { readonly do: 'publish' | 'batch' | 'unload' }>;
+type SubscriptionStep = Exclude<Step, { readonly do: 'publish' | 'batch' | 'unload' | 'trim' }>;
 
 /** Undefined where the step needs a message and there is none. */
 function meant(step: SubscriptionStep, { arrivals, plan }: SubscriptionRun): readonly string[] | undefined {

@@ -23,6 +23,8 @@ export interface DifferentialWorld {
   /** All of them as one entry. */
   publishBatch(messages: readonly EncodedMessage[]): Promise<readonly MessageId[]>;
   unload(): Promise<void>;
+  /** Resolves when what everybody has passed is removed. */
+  trim(): Promise<void>;
   /** By name of the subscription. */
   figures(): Promise<ReadonlyMap<string, SubscriptionFigures>>;
   /** Between two things that must not happen at the same moment. */

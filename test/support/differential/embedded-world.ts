@@ -19,6 +19,8 @@ export async function embeddedWorld(topic: string): Promise<DifferentialWorld> {
     publish: (message: EncodedMessage) => publisher.publish(message, publisher.nextSequenceId()),
     publishBatch: (messages) => broker.publishBatch(topic, messages),
     unload: async () => broker.unload(topic),
+    // It removes at once.
+    trim: async () => undefined,
     figures: async () => {
       const { entries, messagesIn, subscriptions } = broker.stats(topic);
       const isEmptied = entries === 0 && messagesIn > 0;

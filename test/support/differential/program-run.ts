@@ -92,6 +92,7 @@ export class ProgramRun {
   async #do({ step, texts, slot }: Action, expected: Observation | undefined): Promise<void> {
     if (step.do === 'publish' || step.do === 'batch') return this.#publish(step, texts);
     if (step.do === 'unload') return this.#unload();
+    if (step.do === 'trim') return this.#world.trim();
     const run = this.#subscriptions[step.sub]!;
     switch (step.do) {
       case 'open':

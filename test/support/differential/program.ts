@@ -45,6 +45,8 @@ export type Step =
   | { readonly do: 'nack'; readonly sub: number; readonly pick: number; readonly count: number }
   | { readonly do: 'seek'; readonly sub: number; readonly slot: number; readonly to: SeekPlan; readonly pick: number }
   | { readonly do: 'unload' }
+  /** What everybody has passed is removed now; a real broker else does so in the background, some time. */
+  | { readonly do: 'trim' }
   /** All consumers leave and a new one, with room for everything, sees what is left. */
   | { readonly do: 'finish'; readonly sub: number }
   /** Everything that is held is acknowledged. */

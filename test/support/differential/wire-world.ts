@@ -29,6 +29,9 @@ export async function wireWorld(pulsar: SharedPulsar, topic: string, patienceMs:
     unload: async () => {
       await pulsar.admin.unload(topic);
     },
+    trim: async () => {
+      await pulsar.admin.trim(topic);
+    },
     figures: async () => figuresOf(await statsOf(pulsar, topic)),
     pause: (ms) => sleep(ms),
     settle: async (isThere) => {

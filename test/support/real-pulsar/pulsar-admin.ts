@@ -81,6 +81,11 @@ export class PulsarAdmin {
     return this.call('PUT', `/${pathOf(topic)}/unload`);
   }
 
+  /** Removes the ledgers that everybody has passed, and waits for it: by itself the broker does so in the background. */
+  trim(topic: string): Promise<unknown> {
+    return this.call('POST', `/${pathOf(topic)}/trim`);
+  }
+
   /** Sends to it are refused afterwards. Gives the place of its last message. */
   async terminate(topic: string): Promise<{ readonly ledgerId: number; readonly entryId: number }> {
     const last = await this.call('POST', `/${pathOf(topic)}/terminate`);
