@@ -24,6 +24,9 @@ export interface Topic<In, Out = unknown> {
   message(payload: In, options?: MessageOptions): OutgoingMessage;
 }
 
+/** Topics whose name is the one that they have in this very environment. */
+const RESOLVED = new WeakSet<object>();
+
 /**
  * Declares a topic. The payload's type follows from the schema, or without one from the codec: `Uint8Array` with
  * `bytesCodec`, `string` with `textCodec`, else `unknown`.
@@ -70,9 +73,7 @@ function isSchema(value: unknown): boolean {
   return (typeof value === 'function' || typeof value === 'object') && value !== null && '~standard' in value;
 }
 
-const RESOLVED = new WeakSet<object>();
-
-/** A topic by its full name in this very environment: the `topics` function of a runtime is not asked about it. */
+/** `declared`, whose full name is that of this environment already: the `topics` function of a runtime is not asked about it. */
 export function resolvedTopic<In, Out>(declared: Topic<In, Out>): Topic<In, Out> {
   RESOLVED.add(declared);
   return declared;

@@ -344,9 +344,13 @@ function begin(command: Command, entry: Extract<JournalEntry, { kind: 'attempt' 
   const limitMs = sent ? command.step?.timeoutMs : undefined;
   const dueMs = limitMs === undefined ? undefined : startedMs + limitMs;
   const lost = command.inDoubt ? command.lost + 1 : 0;
-  const spread = new SeededValues(`${seed}/${command.at}`).next(attempts) / 2 ** 32;
-  const nextMs = lost === 0 ? -Infinity : startedMs + lostWaitMs(lost, spread);
+  const nextMs = lost === 0 ? -Infinity : startedMs + lostWaitMs(lost, spreadOf(command, attempts, seed));
   Object.assign(command, { attempts, startedMs, inDoubt: true, lost, sent, dueMs, nextMs });
+}
+
+/** From 0 to 1: the same in each replay, and another one for each attempt of each step of each workflow. */
+function spreadOf({ at }: Command, attempt: number, seed: string): number {
+  return new SeededValues(`${seed}/${at}`).next(attempt) / 2 ** 32;
 }
 
 function failureOf(command: Command, { error }: Extract<JournalEntry, { kind: 'failed' }>): Error {

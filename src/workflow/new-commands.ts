@@ -27,7 +27,8 @@ export async function newEntries(execution: Execution, parts: Parts): Promise<Ne
   const settled: JournalEntry[] = [];
   for (const command of asked) {
     if (command.kind !== 'child' && command.kind !== 'publish') continue;
-    const { at } = command;
+    const { at, work } = command;
+    if (work.command === 'child') parts.onChild(work.child.name);
     try {
       outgoing.push(await messageOf(execution, command, parts));
       if (command.kind === 'publish') settled.push({ kind: 'completed', at, atMs: nowMs });
@@ -52,12 +53,15 @@ function commandEntry({ at, name, work }: Command, atMs: number): CommandEntry {
 }
 
 /** What a publish, or the start of a child, sends. @throws PulseworkError PUBLISH_REFUSED when it can never be sent */
-async function messageOf(execution: Execution, { at, work }: Command, parts: Parts): Promise<OutgoingRow> {
+async function messageOf(
+  execution: Execution,
+  { at, work }: Command,
+  parts: Pick<Parts, 'rows'>,
+): Promise<OutgoingRow> {
   const messageId = messageIdOf(execution, at);
   if (work.command === 'publish') return parts.rows.message(work.publish, messageId);
   const { name, id, run } = execution.record;
   const { child } = work as Extract<Command['work'], { command: 'child' }>;
-  parts.onChild(child.name);
   const { input, attributes } = child;
   const parent = { name, id, run, at };
   const start = { v: 1, id: child.id, kind: 'start', input, attributes, parent } as const;

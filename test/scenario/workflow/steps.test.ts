@@ -12,9 +12,10 @@ import {
   success,
 } from 'pulsework';
 import { testWorkflow } from 'pulsework/testing';
+import type { WorkflowTest } from 'pulsework/testing';
 import type { Flow, StepContext, StepOptions } from 'pulsework/workflow';
 import { WorkflowError, defineWorkflow } from 'pulsework/workflow';
-import { expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
 function workflow(run: (flow: Flow) => Promise<unknown>) {
@@ -194,42 +195,65 @@ it('a step whose process dies is in doubt: it runs again, before anything that c
   expect(test.violations).toEqual([]);
 });
 
-it('a step that ends its process again and again is left alone for longer and longer, and so is what came meanwhile', async () => {
-  const beganMs: number[] = [];
-  let kills = true;
-  const Job = workflow(async (flow) => {
-    const done = await flow.step(
-      'work',
-      () => (beganMs.push(test.clock.now()), kills ? new Promise(() => undefined) : 'done'),
-    );
-    return [done, await flow.signal('more')];
-  });
-  const warnings: string[] = [];
-  const warn = (message: string): void => void warnings.push(message);
-  const logger = Object.assign(consoleLogger({ level: 'silent' }), { warn });
-  await using test = await testWorkflow(Job, { logger });
-  await test.start(Job, START);
+/** Ends the process in the middle of the step, each time it has begun again. @param beganMs where the step says that it has */
+async function killAgainAndAgain(test: WorkflowTest, beganMs: readonly number[]): Promise<void> {
   for (let died = 0; died < 12; died++) {
     test.kill();
     await test.restart();
     while (beganMs.length < died + 2) await test.advanceBy(seconds(10));
   }
-  const gapsMs = beganMs.slice(1).map((ms, i) => ms - (beganMs[i] ?? 0));
-  // A process that follows finds what the last one left once its lease is over; from 128 s on the waits are longer than that.
-  for (const [i, gapMs] of gapsMs.slice(7).entries()) {
-    const longestMs = Math.min(minutes(10), seconds(128) * 2 ** i);
-    expect(gapMs).toBeGreaterThanOrEqual(longestMs / 2);
-    expect(gapMs).toBeLessThanOrEqual(longestMs + minutes(2));
-  }
-  expect(warnings).toContain('workflow waits: attempts of a step left nothing behind, one after the other');
+}
 
-  await test.signal(Job, '1', 'more', 7);
-  test.kill();
-  kills = false;
-  await test.restart();
-  expect((await test.describe(Job, '1'))?.waits).toMatchObject([{ command: 'step', name: 'work' }]);
-  expect(await test.result(Job, '1')).toEqual(['done', 7]);
-  expect(test.violations).toEqual([]);
+describe('a step that ends its process again and again', () => {
+  let beganMs: number[] = [];
+  let kills = true;
+  beforeEach(() => ([beganMs, kills] = [[], true]));
+  const Job = (now: () => number) =>
+    workflow(async (flow) => {
+      const done = await flow.step('work', () => (beganMs.push(now()), kills ? new Promise(() => undefined) : 'done'));
+      return [done, await flow.signal('more')];
+    });
+
+  it('is left alone for longer and longer, and so is what came meanwhile', async () => {
+    const warnings: string[] = [];
+    const warn = (message: string): void => void warnings.push(message);
+    const logger = Object.assign(consoleLogger({ level: 'silent' }), { warn });
+    const job = Job(() => test.clock.now());
+    await using test = await testWorkflow(job, { logger });
+    await test.start(job, START);
+    await killAgainAndAgain(test, beganMs);
+    const gapsMs = beganMs.slice(1).map((ms, i) => ms - (beganMs[i] ?? 0));
+    // A process that follows finds what the last one left once its lease is over; from 128 s on the waits are longer than that.
+    for (const [i, gapMs] of gapsMs.slice(7).entries()) {
+      const longestMs = Math.min(minutes(10), seconds(128) * 2 ** i);
+      expect(gapMs).toBeGreaterThanOrEqual(longestMs / 2);
+      expect(gapMs).toBeLessThanOrEqual(longestMs + minutes(2));
+    }
+    expect(warnings).toContain('workflow waits: attempts of a step left nothing behind, one after the other');
+
+    await test.signal(job, '1', 'more', 7);
+    test.kill();
+    kills = false;
+    await test.restart();
+    expect((await test.describe(job, '1'))?.waits).toMatchObject([{ command: 'step', name: 'work' }]);
+    expect(await test.result(job, '1')).toEqual(['done', 7]);
+    expect(test.violations).toEqual([]);
+  });
+
+  it('is ended by terminate while it is left alone', async () => {
+    const job = Job(() => test.clock.now());
+    await using test = await testWorkflow(job);
+    await test.start(job, START);
+    await killAgainAndAgain(test, beganMs);
+    test.kill();
+    await test.restart();
+    const begun = beganMs.length;
+    expect((await test.describe(job, '1'))?.waits[0]?.untilMs).toBeGreaterThan(test.clock.now());
+    await test.workflows.terminate(job, '1');
+    await test.settled();
+    expect((await test.describe(job, '1'))?.status).toBe('terminated');
+    expect(beganMs).toHaveLength(begun);
+  });
 });
 
 it('steps that are asked for together run together; each result is recorded when it comes', async () => {
