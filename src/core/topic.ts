@@ -24,8 +24,8 @@ export interface Topic<In, Out = unknown> {
   message(payload: In, options?: MessageOptions): OutgoingMessage;
 }
 
-/** Topics whose name is the one that they have in this very environment. */
-const RESOLVED = new WeakSet<object>();
+/** Full names of topics that are known already. */
+const FULL_NAMES = new WeakMap<object, string>();
 
 /**
  * Declares a topic. The payload's type follows from the schema, or without one from the codec: `Uint8Array` with
@@ -73,14 +73,15 @@ function isSchema(value: unknown): boolean {
   return (typeof value === 'function' || typeof value === 'object') && value !== null && '~standard' in value;
 }
 
-/** `declared`, whose full name is that of this environment already: the `topics` function of a runtime is not asked about it. */
-export function resolvedTopic<In, Out>(declared: Topic<In, Out>): Topic<In, Out> {
-  RESOLVED.add(declared);
+/** `declared`, which is where its sender says, whatever the `topics` function of this runtime makes of its name. @param fullName of it */
+export function topicAt<In, Out>(declared: Topic<In, Out>, fullName: string): Topic<In, Out> {
+  FULL_NAMES.set(declared, fullName);
   return declared;
 }
 
-export function isResolvedTopic(given: Topic<never>): boolean {
-  return RESOLVED.has(given);
+/** Undefined for one that is to be asked about. */
+export function knownFullName(declared: Topic<never>): string | undefined {
+  return FULL_NAMES.get(declared);
 }
 
 /** Whether a value is what `topic()` returns. */

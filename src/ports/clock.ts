@@ -1,7 +1,10 @@
 // Time as a value that is passed in: the only source of it, so that tests own it.
 
 export interface Clock {
-  /** Epoch milliseconds. Never goes back and does not jump: delays are counted by it. */
+  /**
+   * Epoch milliseconds. Never goes back. It may be put on while a machine stands still, which no timer notices: what is measured
+   * by it is then too long, never too short.
+   */
   now(): number;
   /**
    * Calls `run` once, `delayMs` milliseconds from now or later, never earlier and never inside this call. Any delay up to

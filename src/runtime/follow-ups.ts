@@ -3,7 +3,7 @@
 import { PulseworkError, isRefusedForGood, toError } from '../core/errors.js';
 import type { OutgoingMessage } from '../core/message.js';
 import { PreparedMessage } from '../core/recorded-outcome.js';
-import { isResolvedTopic } from '../core/topic.js';
+import { knownFullName } from '../core/topic.js';
 import { fullTopicName } from '../core/topic-name.js';
 import type { Clock } from '../ports/clock.js';
 import type { Transaction } from '../ports/transaction.js';
@@ -104,8 +104,10 @@ export class FollowUps {
   /** @throws PulseworkError PUBLISH_REFUSED */
   #topicOf(outgoing: OutgoingMessage): string {
     const { name } = outgoing.topic;
-    const topic = isResolvedTopic(outgoing.topic) ? fullTopicName(name) : this.#fullName(name);
-    if (this.#plan.publishes === undefined || this.#plan.publishes.has(topic)) return topic;
+    const topic = this.#fullName(name);
+    const known = knownFullName(outgoing.topic);
+    if (this.#plan.publishes === undefined || this.#plan.publishes.has(topic))
+      return known === undefined ? topic : fullTopicName(known);
     const message = `handler ${JSON.stringify(this.#plan.name)} sends to topic ${JSON.stringify(name)}, which its "publishes" does not list; add it there`;
     throw new PulseworkError('PUBLISH_REFUSED', message);
   }

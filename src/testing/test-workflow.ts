@@ -57,6 +57,8 @@ const TAKE_OVER_MS = minutes(2);
 const SCAN_MS = hours(12);
 /** From one renewal of a lease to the next, a virtual day: a step that has brought nothing by then will not. */
 const MAX_LOOKS_FOR_NOTHING = 3_000;
+/** Workflows of a test, of which some wait may end by itself. */
+const MAX_LOOKED_AT = 1_000;
 /** A workflow that waits longer than this waits for a signal. */
 const MAX_SKIPPED_MS = days(3_660);
 
@@ -162,7 +164,7 @@ export class WorkflowTest implements AsyncDisposable {
     let known = this.#ledger.entries;
     for (let looks = 0; looks < MAX_LOOKS_FOR_NOTHING; looks++) {
       await this.settled();
-      if (this.#ledger.entries > known) looks = 0;
+      if (this.#ledger.entries > known || (await this.#hasEnd())) looks = 0;
       known = this.#ledger.entries;
       const record = await this.describe(workflow, id);
       if (record !== undefined && hasEnded(record.status)) return record;
@@ -173,6 +175,12 @@ export class WorkflowTest implements AsyncDisposable {
       await this.clock.advanceBy(Math.max(seconds(1), next.wakeMs - this.clock.now()));
     }
     return undefined;
+  }
+
+  /** Some wait, or the time limit of a step that runs, will be over by itself. */
+  async #hasEnd(): Promise<boolean> {
+    const records = await this.#store.list({ status: 'running', limit: MAX_LOOKED_AT });
+    return records.some(({ waits }) => waits.some(({ untilMs = 0 }) => untilMs > this.clock.now()));
   }
 
   describe(workflow: WorkflowReference, id: string): Promise<WorkflowRecord | undefined> {

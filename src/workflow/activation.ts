@@ -133,7 +133,7 @@ export class Activation {
 
   async #goOn(): Promise<number | undefined> {
     const lost = lostStep(this.#execution, this.#parts.clock.now());
-    if (lost !== undefined) return this.#leaveAlone(lost);
+    if (lost !== undefined && this.#execution.problem === undefined) return this.#leaveAlone(lost);
     await this.#startSteps(({ inDoubt }) => inDoubt);
     for (;;) {
       await this.#advance();
@@ -243,7 +243,7 @@ export class Activation {
       else await this.#sendAttempt(command, step.remote);
     }
     // Written down before it runs: otherwise nobody would know that it may have.
-    await this.#write({ status: 'running', waits: this.#waits() });
+    await this.#write({ status: 'running', waits: this.#waits(starting) });
     for (const command of starting) if (command.inDoubt && !command.isSent) this.#start(command);
   }
 
@@ -280,18 +280,15 @@ export class Activation {
   }
 
   #block(problem: Error): Promise<number | undefined> {
-    this.#parts.logger.error('workflow is blocked: its code does not fit its journal', {
-      workflow: this.key.name,
-      id: this.key.id,
-      error: problem,
-    });
-    return this.#leave({ status: 'blocked', waits: [], error: journalError(problem) }, BLOCKED_MS);
+    const about = { ...this.#about, error: problem };
+    this.#parts.logger.error('workflow is blocked: its code does not fit its journal', about);
+    const change = { status: 'blocked', waits: [], error: journalError(problem) } as const;
+    return this.#leave(change, this.#parts.clock.now() + BLOCKED_MS);
   }
 
   /** It cannot go on here, whatever comes in, unless it is to be ended. */
-  async #leave(change: WorkflowChange, delayMs: number): Promise<number | undefined> {
+  async #leave(change: WorkflowChange, wakeMs: number): Promise<number | undefined> {
     for (;;) {
-      const wakeMs = this.#parts.clock.now() + delayMs;
       const { released } = await this.#write(change, { seen: this.#inbox.seen, wakeMs });
       if (released) return wakeMs;
       await this.#fetch();
@@ -306,20 +303,19 @@ export class Activation {
   }
 
   #putOff(version: number): Promise<number | undefined> {
-    this.#parts.logger.warn('workflow is put off: no definition of its version is here', {
-      workflow: this.key.name,
-      id: this.key.id,
-      version,
-    });
-    return this.#leave({ status: 'running', waits: this.#lease.record.waits }, PUT_OFF_MS);
+    this.#parts.logger.warn('workflow is put off: no definition of its version is here', { ...this.#about, version });
+    const change = { status: 'running', waits: this.#lease.record.waits } as const;
+    return this.#leave(change, this.#parts.clock.now() + PUT_OFF_MS);
   }
 
   /** It may be what ends its processes, and others are at work in this one. */
   #leaveAlone({ kind, name, attempts, nextMs }: Command): Promise<number | undefined> {
     const step = commandText({ kind, name });
-    const about = { workflow: this.key.name, id: this.key.id, step, attempts, untilMs: nextMs };
-    this.#parts.logger.warn('workflow waits: attempts of a step left nothing behind, one after the other', about);
-    return this.#leave({ status: 'running', waits: this.#waits() }, nextMs - this.#parts.clock.now());
+    const about = { ...this.#about, step, attempts, untilMs: nextMs };
+    // Once, however much happens to it meanwhile.
+    if (!this.#lease.record.waits.some(({ untilMs }) => untilMs === nextMs))
+      this.#parts.logger.warn('workflow waits: attempts of a step left nothing behind, one after the other', about);
+    return this.#leave({ status: 'running', waits: this.#waits() }, nextMs);
   }
 
   #terminate(): Promise<number | undefined> {
@@ -374,8 +370,14 @@ export class Activation {
     this.#lease.check();
   }
 
-  #waits(): readonly WorkflowWait[] {
-    return this.#execution.open.slice(0, MAX_WAITS).map(waitOf);
+  /** @param starting steps that run as soon as this is written down */
+  #waits(starting: readonly Command[] = []): readonly WorkflowWait[] {
+    const runs = (command: Command): boolean => this.#running.has(command) || starting.includes(command);
+    return this.#execution.open.slice(0, MAX_WAITS).map((command) => waitOf(command, runs(command)));
+  }
+
+  get #about(): { readonly workflow: string; readonly id: string } {
+    return { workflow: this.key.name, id: this.key.id };
   }
 
   #abortSteps(reason: Error): void {
@@ -388,11 +390,11 @@ export class Activation {
     const what = entry.kind === 'stuck' ? 'workflow is stuck: a compensation gave up' : 'workflow step failed';
     const step = commandText({ kind, name });
     const { message } = entry.error;
-    this.#parts.logger[level](what, { workflow: this.key.name, id: this.key.id, step, at, attempt, reason: message });
+    this.#parts.logger[level](what, { ...this.#about, step, at, attempt, reason: message });
   }
 
   #warnOfDropped({ name, eventId }: InboxEvent, reason: string): void {
-    const about = { workflow: this.key.name, id: this.key.id, signal: name, eventId, reason };
+    const about = { ...this.#about, signal: name, eventId, reason };
     this.#parts.logger.warn('workflow signal dropped: it does not match the schema', about);
   }
 }

@@ -103,7 +103,16 @@ export function lostStep(execution: Execution, nowMs: number): Command | undefin
   return waiting.toSorted((one, other) => other.nextMs - one.nextMs)[0];
 }
 
-export function waitOf({ kind, name, dueMs, nextMs, step, isSent }: Command): WorkflowWait {
-  const untilMs = step === undefined || isSent ? dueMs : nextMs;
+/** @param runs it is a step that runs here: it is over when its time limit has made it so */
+export function waitOf(command: Command, runs: boolean): WorkflowWait {
+  const { kind, name } = command;
+  const untilMs = endOf(command, runs);
   return { command: kind, name, ...(untilMs !== undefined && Number.isFinite(untilMs) && { untilMs }) };
+}
+
+function endOf({ dueMs, nextMs, startedMs = 0, step, isSent }: Command, runs: boolean): number | undefined {
+  if (step === undefined || isSent) return dueMs;
+  if (!runs) return nextMs;
+  // One that does not end when it is told to is given up after as long again.
+  return step.timeoutMs === undefined ? undefined : startedMs + 2 * step.timeoutMs;
 }

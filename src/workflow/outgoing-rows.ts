@@ -5,6 +5,8 @@ import { PulseworkError, toError } from '../core/errors.js';
 import { messageBytes } from '../core/message-bytes.js';
 import type { EncodedMessage } from '../core/message.js';
 import { PreparedMessage, recordedMessage } from '../core/recorded-outcome.js';
+import { cutToBytes } from '../core/text.js';
+import type { JournalError } from '../core/workflow-journal.js';
 import { journalError } from '../core/workflow-journal.js';
 import type { Clock } from '../ports/clock.js';
 import type { OutgoingRow, WorkflowRecord } from '../ports/workflow-store.js';
@@ -13,6 +15,9 @@ import type { PublishWork } from './command.js';
 import type { ChildEnd, EventMessage } from './event-message.js';
 import { eventTopicName } from './event-message.js';
 import { messageIdOf } from './workflow-ids.js';
+
+/** Of a message that is too large whole. */
+const MAX_ERROR_BYTES = 4 * 1024;
 
 export interface OutgoingRowsOptions {
   readonly clock: Clock;
@@ -47,7 +52,7 @@ export class OutgoingRows {
     return this.#row(this.replyTo(name), message, messageId);
   }
 
-  /** For the parent, if there is one: how its child ended. One whose end cannot be sent has failed for its parent. */
+  /** For the parent, if there is one: how its child ended. A result that is too large is a failure for it, a failure is cut. */
   forParent({ name, id, run, parent }: WorkflowRecord, end: Pick<ChildEnd, 'value' | 'error'>): OutgoingRow[] {
     if (parent === undefined) return [];
     const messageId = messageIdOf({ record: { name, id, run } }, 'ended');
@@ -57,7 +62,7 @@ export class OutgoingRows {
     try {
       return [row({ run: parentRun, at, ...end })];
     } catch (error) {
-      return [row({ run: parentRun, at, error: journalError(toError(error)) })];
+      return [row({ run: parentRun, at, error: shortened(end.error) ?? journalError(toError(error)) })];
     }
   }
 
@@ -78,4 +83,8 @@ export class OutgoingRows {
       throw new PulseworkError('PUBLISH_REFUSED', text, { cause: error });
     }
   }
+}
+
+function shortened(error: JournalError | undefined): JournalError | undefined {
+  return error && { ...error, message: cutToBytes(error.message, MAX_ERROR_BYTES), stack: undefined };
 }

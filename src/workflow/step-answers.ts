@@ -6,14 +6,14 @@ import type { OutgoingMessage } from '../core/message.js';
 import { OptionChecker, isDurationMs } from '../core/options.js';
 import type { Outcome, Poison, Retry, RetryAfter, Success } from '../core/outcome.js';
 import { poison, retry, retryAfter, success } from '../core/outcome.js';
-import { resolvedTopic, topic } from '../core/topic.js';
+import { topicAt } from '../core/topic.js';
 import type { Topic } from '../core/topic.js';
 import type { JournalError } from '../core/workflow-journal.js';
 import { journalError } from '../core/workflow-journal.js';
 import type { WorkflowKey } from '../ports/workflow-store.js';
 import type { WorkflowReference } from './definition.js';
 import { referencedName } from './definition.js';
-import { eventSchema, eventTopic } from './event-message.js';
+import { eventTopic } from './event-message.js';
 import { plainValue } from './plain-value.js';
 import type { StepAddress, StepDone } from './step-address.js';
 import { STEP_PROPERTY, stepAddress } from './step-address.js';
@@ -117,6 +117,6 @@ function answer(
 ): OutgoingMessage {
   const payload: StepDone = { run, at, attempt, ...end };
   const eventId = messageIdOf({ record: { name, id, run } }, `${at}/${attempt}/done`);
-  const events = resolvedTopic(topic(replyTo, { payload: eventSchema }));
+  const events = topicAt(eventTopic(name), replyTo);
   return events.message({ v: 1, id, kind: 'step-done', eventId, payload }, { key: id });
 }

@@ -23,6 +23,8 @@ import type { ResolvedWorkflowsOptions } from './workflows-options.js';
 /** So that a lease survives two renewals that fail. */
 const BEATS_PER_LEASE = 3;
 const BLOCKED_PAGE = 100;
+/** Names of children that are warned of: there are no more, unless they are computed. */
+const MAX_ELSEWHERE = 100;
 
 export class WorkflowMachine implements ActivationParts, RuntimeExtension {
   readonly clock: ActivationParts['clock'];
@@ -175,7 +177,7 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
   }
 
   onChild(name: string): void {
-    if (this.names.includes(name) || this.#elsewhere.has(name)) return;
+    if (this.names.includes(name) || this.#elsewhere.has(name) || this.#elsewhere.size >= MAX_ELSEWHERE) return;
     this.#elsewhere.add(name);
     const about = { workflow: name, here: this.names };
     this.logger.warn(

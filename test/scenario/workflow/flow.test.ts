@@ -243,4 +243,20 @@ describe('what is larger than the broker takes is refused where somebody still h
     expect(await test.result(Parent, '1')).toEqual([tooLarge, tooLarge]);
     expect((await test.describe(Child, 'c-2'))?.status).toBe('completed');
   });
+
+  it('of the error of a child its beginning reaches the parent', async () => {
+    const Child = defineWorkflow({
+      name: 'child',
+      version: 1,
+      input: z.null(),
+      run: (flow) => Promise.reject(flow.failure(`no paper ${LARGE}`)),
+    });
+    const Parent = workflow((flow) => flow.child(Child, null, { id: 'c-1' }).catch(causeOf), 'parent');
+    await using test = await testWorkflow([Parent, Child]);
+    await test.start(Parent, START);
+
+    const told = await test.result(Parent, '1');
+    expect(told).toMatch(/^no paper xxx/);
+    expect(String(told).length).toBeLessThan(5_000);
+  });
 });

@@ -1,5 +1,5 @@
 // What a test is told of a workflow that does not end: what it waits for, who has to bring that, and what was warned of.
-import { defineHandler, poison, success, topic } from 'pulsework';
+import { days, defineHandler, poison, success, topic } from 'pulsework';
 import { testWorkflow } from 'pulsework/testing';
 import type { TestWorkflowOptions, WorkflowTest } from 'pulsework/testing';
 import type { Flow, WorkflowDefinition } from 'pulsework/workflow';
@@ -14,6 +14,8 @@ const forgetful = defineHandler({
   subscription: 'printer',
   handle: () => success(),
 });
+
+const hang = (): Promise<never> => new Promise(() => undefined);
 
 async function toldOf(
   run: (flow: Flow) => Promise<unknown>,
@@ -54,10 +56,35 @@ it('it waits for a child of a name that nobody here has defined', async () => {
 });
 
 it('it runs a step that does not end', async () => {
-  const told = await toldOf((flow) => flow.step('read', () => new Promise(() => undefined)));
+  const told = await toldOf((flow) => flow.step('read', hang));
   expect(told).toBe(
     'the workflow is running and does not end: it waits for step "read", which awaits something that virtual time does not bring',
   );
+});
+
+it.each([
+  ['its time limit', (flow: Flow) => flow.step('read', hang, { timeoutMs: days(2), redelivery: { maxDeliveries: 1 } })],
+  [
+    'a sleep that it races with',
+    (flow: Flow) => flow.race({ read: flow.step('read', hang), limit: flow.sleep('limit', days(2)) }),
+  ],
+])('it runs a step that does not end, and %s is waited for', async (_what, run) => {
+  const job = defineWorkflow({
+    name: 'job',
+    version: 1,
+    input: z.null(),
+    run: (flow) =>
+      Promise.resolve(run(flow)).then(
+        () => flow.failure('late'),
+        () => 'ended',
+      ),
+  });
+  await using test = await testWorkflow(job);
+  await test.start(job, { id: '1', input: null });
+  const beganMs = test.clock.now();
+  await test.ended(job, '1');
+  const { journal } = await test.history(job, '1');
+  expect(journal.some(({ kind, atMs }) => kind !== 'command' && atMs >= beganMs + days(2))).toBe(true);
 });
 
 it('a handler that gave the work up is named', async () => {

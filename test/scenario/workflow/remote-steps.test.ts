@@ -11,9 +11,10 @@ import {
   retry,
   seconds,
   success,
+  systemClock,
   topic,
 } from 'pulsework';
-import { embedded } from 'pulsework/embedded';
+import { EmbeddedBroker, embedded } from 'pulsework/embedded';
 import { replayHistory, testWorkflow } from 'pulsework/testing';
 import type { Flow } from 'pulsework/workflow';
 import {
@@ -107,14 +108,18 @@ it('a transactional handler answers in the transaction of its acknowledgement', 
 });
 
 it('an answer goes to where the work says, whatever names the runtime of the handler gives to topics', async () => {
-  const handler = charger((delivery) => stepResult(delivery, { id: 'ch-1' }));
+  const broker = new EmbeddedBroker({ clock: systemClock });
   const logger = consoleLogger({ level: 'silent' });
-  const topics = (name: string): string => `staging-${name}`;
-  const runtime = await Runtime.start({ transport: embedded(), handlers: [handler], logger, topics });
-  const workflows = await Workflows.start({ runtime, store: memoryWorkflowStore(), definitions: [Order] });
+  const home = await Runtime.start({ transport: embedded({ broker }), handlers: [], logger });
+  const workflows = await Workflows.start({ runtime: home, store: memoryWorkflowStore(), definitions: [Order] });
+  const handler = charger((delivery) => stepResult(delivery, { id: 'ch-1' }));
+  const topics = (name: string): string => (name === 'charges' ? 'public/default/charges' : `staging-${name}`);
+  const namespace = 'acme/bank';
+  const bank = await Runtime.start({ transport: embedded({ broker }), handlers: [handler], logger, topics, namespace });
 
   expect(await (await workflows.start(Order, START)).result()).toBe('charged ch-1');
-  await runtime.close();
+  await bank.close();
+  await home.close();
 });
 
 it('a failure that the handler tells of is tried again by the policy of the step, at once given up, or after its time', async () => {

@@ -196,11 +196,12 @@ it('a step whose process dies is in doubt: it runs again, before anything that c
 });
 
 /** Ends the process in the middle of the step, each time it has begun again. @param beganMs where the step says that it has */
-async function killAgainAndAgain(test: WorkflowTest, beganMs: readonly number[]): Promise<void> {
-  for (let died = 0; died < 12; died++) {
+async function killAgainAndAgain(test: WorkflowTest, beganMs: readonly number[], times = 12): Promise<void> {
+  for (let died = 0; died < times; died++) {
+    const begun = beganMs.length;
     test.kill();
     await test.restart();
-    while (beganMs.length < died + 2) await test.advanceBy(seconds(10));
+    while (beganMs.length === begun) await test.advanceBy(seconds(10));
   }
 }
 
@@ -238,6 +239,29 @@ describe('a step that ends its process again and again', () => {
     expect((await test.describe(job, '1'))?.waits).toMatchObject([{ command: 'step', name: 'work' }]);
     expect(await test.result(job, '1')).toEqual(['done', 7]);
     expect(test.violations).toEqual([]);
+  });
+
+  it('does not hide that code does not fit', async () => {
+    const parcel = (then: string) =>
+      workflow(async (flow) => {
+        const work = flow.step('work', () => (beganMs.push(test.clock.now()), new Promise(() => undefined)));
+        await flow.signal('more');
+        await flow.step(then, () => 'done');
+        return work;
+      });
+    const job = parcel('then');
+    await using test = await testWorkflow(job);
+    await test.start(job, START);
+    await killAgainAndAgain(test, beganMs);
+    // It is taken, and followed, while the step runs once more.
+    await test.signal(job, '1', 'more');
+    await killAgainAndAgain(test, beganMs, 1);
+    test.kill();
+    await test.restart(parcel('else'));
+    expect(await test.describe(job, '1')).toMatchObject({
+      status: 'blocked',
+      error: { message: expect.stringContaining('recorded step "then", now step "else"') as unknown },
+    });
   });
 
   it('is ended by terminate while it is left alone', async () => {
