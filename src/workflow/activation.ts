@@ -2,18 +2,12 @@
 // down all of that before anything depends on it. It ends when there is nothing to do but wait.
 import { minutes } from '../core/options.js';
 import type { JournalEntry, WorkflowWait } from '../core/workflow-journal.js';
-import type {
-  AcquiredWorkflow,
-  InboxEvent,
-  WorkflowChange,
-  WorkflowKey,
-  WriteAnswer,
-} from '../ports/workflow-store.js';
+import type { AcquiredWorkflow, WorkflowChange, WorkflowKey, WriteAnswer } from '../ports/workflow-store.js';
 import { isStill } from '../ports/workflow-state.js';
+import { ActivationLog } from './activation-log.js';
 import { ActivationNews } from './activation-news.js';
 import type { ActivationParts } from './activation-parts.js';
 import { Batch } from './batch.js';
-import { commandText } from './command.js';
 import type { Command } from './command.js';
 import { endOf } from './workflow-end.js';
 import { Execution } from './execution.js';
@@ -43,6 +37,7 @@ export class Activation {
   readonly #parts: ActivationParts;
   readonly #lease: Lease;
   readonly #news: ActivationNews;
+  readonly #log: ActivationLog;
   readonly #batch = new Batch();
   readonly #running = new Map<Command, StepRun>();
   readonly #ended: { readonly run: StepRun; readonly end: AttemptEnd }[] = [];
@@ -58,6 +53,7 @@ export class Activation {
     this.#parts = parts;
     this.#lease = new Lease(key, parts, () => this.wake());
     this.#news = new ActivationNews(parts);
+    this.#log = new ActivationLog(key, parts.logger);
   }
 
   /**
@@ -126,7 +122,7 @@ export class Activation {
     this.#execution = kept ?? new Execution(workflow, record, () => this.#parts.turn());
     if (kept === undefined) {
       await this.#execution.replay(journal);
-      await this.#afterTurn();
+      await this.#follow([]);
     }
     return this.#goOn();
   }
@@ -146,6 +142,7 @@ export class Activation {
         return this.#end(end.change, end.entries, end.outgoing);
       }
       await this.#startSteps(() => true);
+      if (this.#inbox.has('terminate')) continue;
       if (this.#running.size > 0) await this.#nap();
       // A step whose work could not be sent has ended without running.
       else if (!this.#execution.isOver) {
@@ -160,6 +157,7 @@ export class Activation {
   async #advance(): Promise<void> {
     for (;;) {
       this.#lease.check();
+      if (this.#inbox.has('terminate')) return;
       const ended = this.#ended.shift();
       if (ended !== undefined) await this.#attemptEnded(ended.run, ended.end);
       else if (this.#execution.problem !== undefined || this.#execution.ending !== undefined) return;
@@ -188,7 +186,7 @@ export class Activation {
     const taken = await this.#inbox.next(this.#execution, this.#facts);
     if (taken === undefined) return false;
     this.#batch.consumed.push(taken.event.seq);
-    if (taken.dropped !== undefined) this.#warnOfDropped(taken.event, taken.dropped);
+    if (taken.dropped !== undefined) this.#log.dropped(taken.event, taken.dropped);
     if (taken.entry !== undefined) await this.#record(taken.entry);
     if (taken.entry?.kind === 'cancelled')
       for (const [command, run] of this.#running) if (command.kind === 'step') run.abort(workflowCancelled());
@@ -197,30 +195,44 @@ export class Activation {
 
   async #record(entry: JournalEntry): Promise<void> {
     this.#add(entry);
-    // A code that stands still has no part in what its steps still bring.
-    if (this.#execution.problem !== undefined) return;
-    await this.#execution.apply(entry);
-    await this.#afterTurn();
-    if (this.#batch.entries.length >= MAX_BATCH) await this.#write({ status: 'running', waits: this.#waits() });
+    await this.#follow([entry]);
   }
 
-  #add(entry: JournalEntry): void {
-    const command = 'at' in entry ? this.#execution.commands[entry.at] : undefined;
-    this.#news.note(entry, command);
-    if (command?.step !== undefined) this.#log(command, entry);
-    this.#batch.entries.push(entry);
+  /** The method goes on over `entries`, and over all that follows from them without waiting, which it may do for ever. */
+  async #follow(entries: readonly JournalEntry[]): Promise<void> {
+    const left = [...entries];
+    do {
+      this.#lease.check();
+      // A code that stands still has no part in what its steps still bring.
+      if (this.#execution.problem !== undefined) return;
+      const entry = left.shift();
+      if (entry !== undefined) await this.#execution.apply(entry);
+      left.push(...(await this.#asked()));
+      if (this.#batch.entries.length < MAX_BATCH) continue;
+      await this.#write({ status: 'running', waits: this.#waits() });
+      await this.#fetch();
+      if (this.#inbox.has('terminate')) return;
+    } while (left.length > 0);
   }
 
-  /** Writes down what the method has asked for, and does what takes no time. */
-  async #afterTurn(): Promise<void> {
-    if (this.#execution.problem !== undefined) return;
+  /** Takes what the method has asked for. @returns what is done by being written down, with it */
+  async #asked(): Promise<readonly JournalEntry[]> {
+    if (this.#execution.problem !== undefined) return [];
     const asked = await newEntries(this.#execution, this.#parts);
     this.#batch.outgoing.push(...this.#news.carried(asked.outgoing));
     for (const entry of asked.commands) {
       this.#add(entry);
       await this.#execution.apply(entry);
     }
-    for (const entry of asked.settled) await this.#record(entry);
+    for (const entry of asked.settled) this.#add(entry);
+    return asked.settled;
+  }
+
+  #add(entry: JournalEntry): void {
+    const command = 'at' in entry ? this.#execution.commands[entry.at] : undefined;
+    this.#news.note(entry, command);
+    if (command?.step !== undefined) this.#log.stepEnded(command, entry);
+    this.#batch.entries.push(entry);
   }
 
   async #startSteps(which: (command: Command) => boolean): Promise<void> {
@@ -280,8 +292,7 @@ export class Activation {
   }
 
   #block(problem: Error): Promise<number | undefined> {
-    const about = { ...this.#about, error: problem };
-    this.#parts.logger.error('workflow is blocked: its code does not fit its journal', about);
+    this.#log.blocked(problem);
     const change = { status: 'blocked', waits: [], error: journalError(problem) } as const;
     return this.#leave(change, this.#parts.clock.now() + BLOCKED_MS);
   }
@@ -297,24 +308,20 @@ export class Activation {
   }
 
   #fetch(): Promise<void> {
-    return this.#inbox.fetch((afterSeq) =>
-      this.#parts.store('reading the inbox', (store) => store.inbox(this.key, afterSeq)),
-    );
+    return this.#inbox.fetch((afterSeq) => this.#lease.inbox(afterSeq));
   }
 
   #putOff(version: number): Promise<number | undefined> {
-    this.#parts.logger.warn('workflow is put off: no definition of its version is here', { ...this.#about, version });
+    this.#log.putOff(version);
     const change = { status: 'running', waits: this.#lease.record.waits } as const;
     return this.#leave(change, this.#parts.clock.now() + PUT_OFF_MS);
   }
 
   /** It may be what ends its processes, and others are at work in this one. */
-  #leaveAlone({ kind, name, attempts, nextMs }: Command): Promise<number | undefined> {
-    const step = commandText({ kind, name });
-    const about = { ...this.#about, step, attempts, untilMs: nextMs };
+  #leaveAlone(command: Command): Promise<number | undefined> {
+    const { nextMs } = command;
     // Once, however much happens to it meanwhile.
-    if (!this.#lease.record.waits.some(({ untilMs }) => untilMs === nextMs))
-      this.#parts.logger.warn('workflow waits: attempts of a step left nothing behind, one after the other', about);
+    if (!this.#lease.record.waits.some(({ untilMs }) => untilMs === nextMs)) this.#log.leftAlone(command);
     return this.#leave({ status: 'running', waits: this.#waits() }, nextMs);
   }
 
@@ -376,25 +383,7 @@ export class Activation {
     return this.#execution.open.slice(0, MAX_WAITS).map((command) => waitOf(command, runs(command)));
   }
 
-  get #about(): { readonly workflow: string; readonly id: string } {
-    return { workflow: this.key.name, id: this.key.id };
-  }
-
   #abortSteps(reason: Error): void {
     for (const run of this.#running.values()) run.abort(reason);
-  }
-
-  #log({ at, attempts: attempt, kind, name }: Command, entry: JournalEntry): void {
-    if (entry.kind !== 'failed' && entry.kind !== 'attempt-failed' && entry.kind !== 'stuck') return;
-    const level = entry.kind === 'attempt-failed' ? 'warn' : 'error';
-    const what = entry.kind === 'stuck' ? 'workflow is stuck: a compensation gave up' : 'workflow step failed';
-    const step = commandText({ kind, name });
-    const { message } = entry.error;
-    this.#parts.logger[level](what, { ...this.#about, step, at, attempt, reason: message });
-  }
-
-  #warnOfDropped({ name, eventId }: InboxEvent, reason: string): void {
-    const about = { ...this.#about, signal: name, eventId, reason };
-    this.#parts.logger.warn('workflow signal dropped: it does not match the schema', about);
   }
 }

@@ -4,9 +4,11 @@ import { seconds } from '../core/options.js';
 import type { Timer } from '../ports/clock.js';
 import type {
   AcquiredWorkflow,
+  InboxEvent,
   KnownWorkflow,
   WorkflowKey,
   WorkflowRecord,
+  WorkflowStore,
   WorkflowWrite,
   WriteAnswer,
 } from '../ports/workflow-store.js';
@@ -74,18 +76,14 @@ export class Lease {
       nowMs: this.#parts.clock.now(),
       ...write,
     };
-    for (;;) {
-      this.check();
-      try {
-        const answer = await this.#parts.store('writing a workflow', (store) => store.write(this.#key, whole));
-        this.#writeVersion = answer.writeVersion;
-        return answer;
-      } catch (error) {
-        if (error instanceof PulseworkError && error.code === 'WORKFLOW_LEASE_LOST') this.lose();
-        this.#parts.logger.warn('workflow write failed', { ...this.#fields, error: toError(error) });
-      }
-      await this.#pause();
-    }
+    const answer = await this.#repeated('writing a workflow', (store) => store.write(this.#key, whole));
+    this.#writeVersion = answer.writeVersion;
+    return answer;
+  }
+
+  /** Events behind `afterSeq`. Asked for until there is an answer: for want of it nothing that has ended here is given up. */
+  inbox(afterSeq: number): Promise<readonly InboxEvent[]> {
+    return this.#repeated('reading the inbox', (store) => store.inbox(this.#key, afterSeq));
   }
 
   lose(): void {
@@ -131,6 +129,19 @@ export class Lease {
     if (this.#beat === undefined) return;
     if (clock.now() >= this.#untilMs) this.lose();
     else this.#schedule();
+  }
+
+  async #repeated<T>(what: string, call: (store: WorkflowStore) => Promise<T>): Promise<T> {
+    for (;;) {
+      this.check();
+      try {
+        return await this.#parts.store(what, call);
+      } catch (error) {
+        if (error instanceof PulseworkError && error.code === 'WORKFLOW_LEASE_LOST') this.lose();
+        this.#parts.logger.warn(`${what} failed`, { ...this.#fields, error: toError(error) });
+      }
+      await this.#pause();
+    }
   }
 
   #pause(): Promise<void> {

@@ -37,7 +37,10 @@ export async function newEntries(execution: Execution, parts: Parts): Promise<Ne
       settled.push({ kind: 'failed', at, atMs: nowMs, error: journalError(toError(error)) });
     }
   }
-  for (const command of execution.abandoned.splice(0)) outgoing.push(childCancel(execution, command, parts));
+  // One that could not be started needs no end.
+  const refused = new Set(settled.flatMap((entry) => (entry.kind === 'failed' ? entry.at : [])));
+  const left = execution.abandoned.splice(0).filter(({ at }) => !refused.has(at));
+  for (const command of left) outgoing.push(childCancel(execution, command, parts));
   return { commands: asked.map((command) => commandEntry(command, nowMs)), outgoing, settled };
 }
 

@@ -3,7 +3,7 @@
 import { jsonCodec } from '../core/codec.js';
 import { PulseworkError, toError } from '../core/errors.js';
 import { messageBytes } from '../core/message-bytes.js';
-import type { EncodedMessage } from '../core/message.js';
+import type { EncodedMessage, OutgoingMessage } from '../core/message.js';
 import { PreparedMessage, recordedMessage } from '../core/recorded-outcome.js';
 import { cutToBytes } from '../core/text.js';
 import type { JournalError } from '../core/workflow-journal.js';
@@ -36,8 +36,19 @@ export class OutgoingRows {
 
   /** A message of `flow.publish`, or the work of a step. @throws PulseworkError PUBLISH_REFUSED */
   async message({ topic, payload, options = {} }: PublishWork, messageId: string): Promise<OutgoingRow> {
-    const message = await encodeMessage({ topic, payload, options }, this.#options.clock, { messageId });
+    const message = await this.#encoded({ topic, payload, options }, messageId);
     return this.#row(this.#fullName(topic.name), message, messageId);
+  }
+
+  /** What its schema throws is a refusal too: it must not cost the workflow what it has done before. */
+  async #encoded(outgoing: OutgoingMessage, messageId: string): Promise<EncodedMessage> {
+    try {
+      return await encodeMessage(outgoing, this.#options.clock, { messageId });
+    } catch (error) {
+      if (error instanceof PulseworkError) throw error;
+      const text = `message for topic ${JSON.stringify(outgoing.topic.name)}: its schema threw: ${toError(error).message}`;
+      throw new PulseworkError('PUBLISH_REFUSED', text, { cause: error });
+    }
   }
 
   /** The full name of the topic of events of the workflow `name`. @throws PulseworkError PUBLISH_REFUSED */
