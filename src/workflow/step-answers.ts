@@ -84,7 +84,7 @@ function checkFailure(reason: unknown, options: StepFailureOptions): void {
   const check = new OptionChecker('stepFailure');
   if (typeof reason !== 'string' && !isError(reason))
     check.problem(`"reason" must be a text or an Error, got ${describeValue(reason)}`);
-  if (check.object('options', options)) check.unknownOptions(options, ['retry']);
+  check.options(options, ['retry']);
   check.throwIfAny();
   const { retry: again } = options;
   if (again !== undefined && typeof again !== 'boolean' && !isDurationMs(again))

@@ -247,7 +247,7 @@ function invalid(workflow: WorkflowKey, rule: string): PulseworkError {
 
 function checkedFollow(options: { readonly signal?: AbortSignal | undefined }): typeof options {
   const check = new OptionChecker('events');
-  if (check.object('options', options)) check.unknownOptions(options, ['signal']);
+  check.options(options, ['signal']);
   check.throwIfAny();
   return options;
 }
