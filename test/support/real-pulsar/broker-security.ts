@@ -35,8 +35,8 @@ export class BrokerSecurity {
       superUserRoles: `${ADMIN},${ANYBODY}`,
       tokenSecretKey: dataUrl(this.#tokenSecret),
       basicAuthConf: dataUrl(this.#passwordFile()),
-      // Looks for tokens that have run out each second, instead of each minute.
-      authenticationRefreshCheckSeconds: 1,
+      // Looks for tokens that have run out that often, instead of each minute. A client has as long to answer with a new one.
+      authenticationRefreshCheckSeconds: 3,
       brokerServicePortTls: tlsPort,
       tlsCertificateFilePath: this.#file('broker.pem', cert),
       tlsKeyFilePath: this.#file('broker.key', key),

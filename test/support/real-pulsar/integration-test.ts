@@ -1,5 +1,6 @@
 // `test` for integration tests: what a test names of a real Pulsar it gets, or is skipped with the reason why not.
 import { afterAll, inject, test as base } from 'vitest';
+import { closedAfterTest } from '../closed-after-test.js';
 import { startJavaPeer, startPythonPeer } from './client-peers.js';
 import type { FaultyProxy } from './faulty-proxy.js';
 import { runTool } from './processes.js';
@@ -32,9 +33,8 @@ export const test = base.extend<IntegrationFixtures>({
   proxy: async ({ pulsar, skip }, use) => {
     if (pulsar.address.proxies.length === 0)
       return skipped(skip, 'this broker has no place for a proxy: unset PULSAR_URL');
-    const proxy = await pulsar.proxy();
-    await use(proxy);
-    await proxy.close();
+    // Closed after the clients that the test opens: one that is cut off asks for its port again, which is another test's by then.
+    await use(closedAfterTest(await pulsar.proxy()));
   },
   startBroker: async ({ skip }, use) => {
     const { cannotStart } = provided();
@@ -50,12 +50,12 @@ export const test = base.extend<IntegrationFixtures>({
   java: async ({ skip }, use) => {
     const { cannotStart } = provided();
     if (cannotStart !== undefined) return skipped(skip, cannotStart);
-    await use(await peers.java());
+    await useOpened(await peers.java(), use);
   },
   python: async ({ skip }, use) => {
     if (!(await hasPython()))
       return skipped(skip, 'not found: python3 with venv (the Python client is installed with it)');
-    await use(await peers.python());
+    await useOpened(await peers.python(), use);
   },
 });
 
@@ -70,6 +70,13 @@ export function testWithBroker(options: PulsarOptions = {}) {
       await use(await start());
     },
   });
+}
+
+/** The client goes on after the test: what it still had open would be attached again wherever a broker comes to its address. */
+async function useOpened(client: PulsarPeer, use: (peer: PulsarPeer) => Promise<void>): Promise<void> {
+  const peer = client.another();
+  await use(peer);
+  await peer.closeOpened();
 }
 
 /** One of each for all files of a worker, a Java process takes seconds to start: they end with the worker, as their input does. */

@@ -83,6 +83,7 @@ export interface PeerSent {
 /** One client library in a process of its own, for brokers at any address. */
 export class PulsarPeer {
   readonly #peer: Peer;
+  readonly #opened = new Set<{ close(): Promise<void> }>();
 
   constructor(peer: Peer) {
     this.#peer = peer;
@@ -114,7 +115,12 @@ export class PulsarPeer {
     options: PeerProducerOptions = {},
   ): Promise<{ close(): Promise<void> }> {
     const producer = (await this.#peer.request('open-producer', { serviceUrl, topic, ...options })) as number;
-    return { close: async () => void (await this.#peer.request('close-producer', { producer })) };
+    return this.#keep((closed) => ({
+      close: async () => {
+        closed();
+        await this.#peer.request('close-producer', { producer });
+      },
+    }));
   }
 
   /** The same in one transaction, which is committed or aborted at the end. Java only. */
@@ -134,7 +140,8 @@ export class PulsarPeer {
     options: PeerSubscriptionOptions,
   ): Promise<PeerConsumer> {
     const fields = { serviceUrl, topics: typeof topics === 'string' ? [topics] : topics, ...options };
-    return new PeerConsumer(this.#peer, (await this.#peer.request('subscribe', fields)) as number);
+    const consumer = (await this.#peer.request('subscribe', fields)) as number;
+    return this.#keep((closed) => new PeerConsumer(this.#peer, consumer, closed));
   }
 
   /** Everything a topic holds now, in order, without a subscription that stays. */
@@ -157,19 +164,38 @@ export class PulsarPeer {
     return (await this.#peer.request('partition-of', { key, partitions })) as number;
   }
 
+  /** The same process, with consumers and producers that are closed apart from those of this one. */
+  another(): PulsarPeer {
+    return new PulsarPeer(this.#peer);
+  }
+
+  /** What was opened here and not closed; a broker that has gone is no hindrance. */
+  async closeOpened(): Promise<void> {
+    await Promise.allSettled([...this.#opened].map((each) => each.close()));
+  }
+
   /** Closes its clients and ends the process. */
   close(): Promise<void> {
     return this.#peer.close();
+  }
+
+  #keep<T extends { close(): Promise<void> }>(open: (closed: () => void) => T): T {
+    const opened = open(() => this.#opened.delete(opened));
+    this.#opened.add(opened);
+    return opened;
   }
 }
 
 export class PeerConsumer {
   readonly #peer: Peer;
   readonly #consumer: number;
+  readonly #closed: () => void;
 
-  constructor(peer: Peer, consumer: number) {
+  /** @param closed called once it is to be closed. */
+  constructor(peer: Peer, consumer: number, closed: () => void) {
     this.#peer = peer;
     this.#consumer = consumer;
+    this.#closed = closed;
   }
 
   /** Up to `count` messages; fewer when no further one came for `quietMs`. */
@@ -200,6 +226,7 @@ export class PeerConsumer {
 
   /** The subscription stays. */
   async close(): Promise<void> {
+    this.#closed();
     await this.#ask('close-consumer');
   }
 
