@@ -11,7 +11,7 @@ import { test } from '../support/postgres/postgres-test.js';
 const DONE: RecordedOutcome = { version: 1, kind: 'success', messages: [] };
 const TIMES = { ttlMs: 60_000, waitMs: 5_000 };
 
-async function placeIn({ pool, schema }: PostgresPlace): Promise<EffectPlace> {
+async function placeIn({ pool, schema }: Pick<PostgresPlace, 'pool' | 'schema'>): Promise<EffectPlace> {
   const store = postgresEffects({ pool, schema });
   await store.open();
   await pool.query(`CREATE TABLE ${schema}.line (line text PRIMARY KEY)`);
@@ -79,3 +79,22 @@ test('shares its records with the idempotency store of the schema', async ({ pos
   await keys.claim('b', 'somebody', lease);
   expect(await place.store.begin('b', TIMES)).toMatchObject({ kind: 'busy' });
 });
+
+test.for(['read committed', 'repeatable read', 'serializable'])(
+  'the record of a transaction that was waited for is found (%s)',
+  async (isolation, { postgres }) => {
+    const pool = postgres.newPool({ options: `-c default_transaction_isolation=${isolation.replace(' ', '\\ ')}` });
+    const place = await placeIn({ pool, schema: postgres.schema });
+    const transaction = await beginIn(place);
+    const meanwhile = place.store.begin('k', TIMES);
+    await postgres.waiting(1);
+    await transaction.commit(DONE);
+
+    const answer = await meanwhile;
+    // A transaction that has begun does not see it there: it is to be asked again, at once.
+    const isBusy = { kind: 'busy', remainingMs: 0 };
+    const recorded = { kind: 'recorded', outcome: DONE };
+    expect(answer).toEqual(isolation === 'read committed' ? recorded : isBusy);
+    expect(await place.store.begin('k', TIMES)).toEqual(recorded);
+  },
+);

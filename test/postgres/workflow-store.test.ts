@@ -49,12 +49,6 @@ async function holdRows({ pool, schema }: PostgresPlace): Promise<() => Promise<
   };
 }
 
-/** Resolves when so many statements wait for a row. */
-async function waiting({ pool, schema }: PostgresPlace, count: number, name = schema): Promise<void> {
-  const sql = `SELECT count(*)::integer AS count FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'`;
-  await expect.poll(async () => (await pool.query<{ count: number }>(sql, [name])).rows[0]?.count).toBe(count);
-}
-
 describe('a workflow store (postgres)', () => {
   for (const { title, run } of workflowStoreCases)
     test(title, async ({ postgres }) => {
@@ -81,9 +75,9 @@ test('an event that came while a release waited for its turn keeps the lease wit
   const held = await begunIn(one);
   const goOn = await holdRows(postgres);
   const appended = other.append(KEY, signal('e'), TIMES);
-  await waiting(postgres, 1);
+  await postgres.waiting(1);
   const written = one.write(KEY, writeOf(held, { release: { seen: 0, wakeMs: 5_000 } }));
-  await waiting(postgres, 2);
+  await postgres.waiting(2);
   await goOn();
 
   expect(await appended).toBe('added');
@@ -96,9 +90,9 @@ test('an event that came while a renewal waited for its turn is told of', async 
   const held = await begunIn(one);
   const goOn = await holdRows(postgres);
   const appended = other.append(KEY, signal('e'), TIMES);
-  await waiting(postgres, 1);
+  await postgres.waiting(1);
   const renewed = one.renew(KEY, held.epoch, LEASE);
-  await waiting(postgres, 2);
+  await postgres.waiting(2);
   await goOn();
   await appended;
 
@@ -113,9 +107,9 @@ test('whoever takes it over sees all that was written until then, also what was 
   const held = await begunIn(one);
   const goOn = await holdRows(postgres);
   const written = one.write(KEY, writeOf(held, { entries: [ENTRY], release: { seen: 0 } }));
-  await waiting(postgres, 1);
+  await postgres.waiting(1);
   const taken = other.acquire(KEY, { owner: 'other', nowMs: 1_000, leaseMs: 1_000 });
-  await waiting(postgres, 2);
+  await postgres.waiting(2);
   await goOn();
 
   expect(await written).toMatchObject({ released: true });
@@ -127,10 +121,10 @@ test('a write that waited behind a take-over is refused whole', async ({ postgre
   const held = await begunIn(one);
   const goOn = await holdRows(postgres);
   const taken = other.acquire(KEY, { owner: 'other', nowMs: 1_000, leaseMs: 1_000 });
-  await waiting(postgres, 1);
+  await postgres.waiting(1);
   const outgoing = [{ messageId: 'm', message: MESSAGE }];
   const written = one.write(KEY, writeOf(held, { entries: [ENTRY], outgoing }));
-  await waiting(postgres, 2);
+  await postgres.waiting(2);
   const refused = expect(written).rejects.toMatchObject({ code: 'WORKFLOW_LEASE_LOST' });
   await goOn();
 
@@ -145,7 +139,7 @@ test('a write that is repeated while the first one still waits is done once', as
   const write = writeOf(await begunIn(store), { entries: [ENTRY] });
   const goOn = await holdRows(postgres);
   const both = [store.write(KEY, write), store.write(KEY, write)];
-  await waiting(postgres, 2);
+  await postgres.waiting(2);
   await goOn();
 
   expect(await Promise.all(both)).toEqual([1, 2].map(() => ({ writeVersion: 1, released: false })));
@@ -159,7 +153,7 @@ test('a write whose connection breaks may be repeated, and is done once', async 
   const write = writeOf(await begunIn(store), { entries: [ENTRY], outgoing: [{ messageId: 'm', message: MESSAGE }] });
   const goOn = await holdRows(postgres);
   const broken = expect(store.write(KEY, write)).rejects.toMatchObject({ code: 'STORE_UNREACHABLE' });
-  await waiting(postgres, 1, process.name);
+  await postgres.waiting(1, process.name);
   await process.cutOff();
   await broken;
   await goOn();
@@ -175,9 +169,9 @@ test('an end that waited while an event came leaves an empty inbox', async ({ po
   const held = await begunIn(store);
   const goOn = await holdRows(postgres);
   const appended = store.append(KEY, signal('e'), TIMES);
-  await waiting(postgres, 1);
+  await postgres.waiting(1);
   const written = store.write(KEY, writeOf(held, { change: { status: 'completed' } }));
-  await waiting(postgres, 2);
+  await postgres.waiting(2);
   await goOn();
   await Promise.all([appended, written]);
 

@@ -12,7 +12,7 @@ import type { RunStatement } from './idempotency-statements.js';
 import type { PostgresClient, PostgresQuerier } from './postgres-client.js';
 import type { PostgresDatabase } from './postgres-database.js';
 import type { PostgresSettings } from './postgres-options.js';
-import { isUndecided, postgresError } from './postgres-errors.js';
+import { isToBeRepeated, isUndecided, postgresError } from './postgres-errors.js';
 
 /** Of every transaction: the row is there for others only once it is recorded, so nobody ever asks whose it is. */
 const OWNER = 'effects';
@@ -62,9 +62,9 @@ export class PostgresEffectStore implements EffectStore<PostgresQuerier> {
       return answer;
     } catch (error) {
       await transaction.rollback();
-      if (error instanceof PulseworkError && error.code === 'STORE_LOCKED')
-        return { kind: 'busy', remainingMs: waitMs };
-      throw error;
+      const remainingMs = remainingMsOf(error, waitMs);
+      if (remainingMs === undefined) throw error;
+      return { kind: 'busy', remainingMs };
     } finally {
       silence.cancel();
     }
@@ -87,6 +87,14 @@ export class PostgresEffectStore implements EffectStore<PostgresQuerier> {
     const run: RunStatement = (doing, text, values) => this.#database.query(doing, text, values);
     void this.#statements.remove(run).catch(() => undefined);
   }
+}
+
+/** How long the key may still be another's; undefined where something else stopped the claim. */
+function remainingMsOf(error: unknown, waitMs: number): number | undefined {
+  if (!(error instanceof PulseworkError)) return undefined;
+  // Under `repeatable read` and `serializable` a transaction cannot see what was committed while it waited: another one can.
+  if (isToBeRepeated(error.cause)) return 0;
+  return error.code === 'STORE_LOCKED' ? waitMs : undefined;
 }
 
 interface TransactionParts {

@@ -1,7 +1,7 @@
 // `test` for tests on a real PostgreSQL: what a test names of it it gets, or is skipped with the reason why not.
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { inject, test as base } from 'vitest';
+import { expect, inject, test as base } from 'vitest';
 import { requirePostgres } from './required-postgres.js';
 import type { ProvidedPostgres } from './required-postgres.js';
 
@@ -41,6 +41,13 @@ export class PostgresPlace {
     const url = new URL(this.url);
     [url.username, url.password] = [role, password];
     return { role, url: url.href };
+  }
+
+  /** Resolves once so many connections wait for a lock. @param name of their application. @default the one of these pools */
+  async waiting(count: number, name = this.schema): Promise<void> {
+    const sql = `SELECT count(*)::integer AS count FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'`;
+    const found = async () => (await this.pool.query<{ count: number }>(sql, [name])).rows[0]?.count;
+    await expect.poll(found).toBe(count);
   }
 
   async end(): Promise<void> {
