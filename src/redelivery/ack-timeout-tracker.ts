@@ -4,6 +4,7 @@ import type { Backoff } from '../core/backoff.js';
 import { toError } from '../core/errors.js';
 import type { MessageId } from '../core/message-id.js';
 import { OptionChecker, seconds } from '../core/options.js';
+import type { Clock } from '../ports/clock.js';
 import { REQUEST_OPTIONS, checkRequestOptions } from './negative-ack-options.js';
 import type { NegativeAckTrackerOptions } from './negative-ack-options.js';
 import { NegativeAckTracker, dueAfter } from './negative-ack-tracker.js';
@@ -11,8 +12,9 @@ import type { NackedMessage } from './negative-ack-tracker.js';
 
 export interface AckTimeoutTrackerOptions extends Pick<
   NegativeAckTrackerOptions,
-  'clock' | 'redeliver' | 'random' | 'maxIdsPerRequest' | 'retryRequestMs' | 'onRequestFailed'
+  'redeliver' | 'random' | 'maxIdsPerRequest' | 'retryRequestMs' | 'onRequestFailed'
 > {
+  readonly clock: Pick<Clock, 'elapsedMs' | 'setTimer'>;
   /** Milliseconds that a message may stay unacknowledged, at least 1,000 as in the Java client (A-01). */
   readonly timeoutMs: number;
   /** A further wait by redelivery count, ADDED to `timeoutMs` (A-06). @default none */
@@ -30,7 +32,7 @@ export const MIN_ACK_TIMEOUT_MS = seconds(1);
  */
 export class AckTimeoutTracker {
   readonly #held: NegativeAckTracker;
-  readonly #clock: AckTimeoutTrackerOptions['clock'];
+  readonly #now: () => number;
   readonly #timeoutMs: number;
   readonly #backoff: Backoff | undefined;
   readonly #random: () => number;
@@ -45,8 +47,17 @@ export class AckTimeoutTracker {
     check.durationMs('timeoutMs', options.timeoutMs, { minMs: MIN_ACK_TIMEOUT_MS });
     check.throwIfAny();
     const { clock, redeliver, maxIdsPerRequest, retryRequestMs, onRequestFailed } = options;
-    this.#held = new NegativeAckTracker({ clock, redeliver, maxIdsPerRequest, retryRequestMs, onRequestFailed });
-    this.#clock = clock;
+    // By the time that passes, as the limits of handlers, which it must not overtake.
+    const now = (): number => clock.elapsedMs();
+    const passing = { now, setTimer: clock.setTimer.bind(clock) };
+    this.#held = new NegativeAckTracker({
+      clock: passing,
+      redeliver,
+      maxIdsPerRequest,
+      retryRequestMs,
+      onRequestFailed,
+    });
+    this.#now = now;
     this.#timeoutMs = options.timeoutMs;
     this.#backoff = options.backoff;
     this.#random = options.random ?? (() => 0);
@@ -56,11 +67,6 @@ export class AckTimeoutTracker {
   /** Entries tracked, those that are being asked back included. */
   get size(): number {
     return this.#held.size;
-  }
-
-  /** When the next entry times out, epoch milliseconds; undefined when none is tracked. */
-  get nextDueMs(): number | undefined {
-    return this.#held.nextDueMs;
   }
 
   /** Whether this message is tracked; without a batch index: any message of the entry. */
@@ -101,7 +107,7 @@ export class AckTimeoutTracker {
   }
 
   #dueMs(redeliveryCount: number | undefined): number {
-    const timeoutAtMs = this.#clock.now() + this.#timeoutMs;
+    const timeoutAtMs = this.#now() + this.#timeoutMs;
     if (this.#backoff === undefined || redeliveryCount === undefined) return timeoutAtMs;
     try {
       return dueAfter(timeoutAtMs, this.#backoff(redeliveryCount, this.#random));

@@ -69,7 +69,9 @@ export const REQUEST_OPTIONS = [
   'onBackoffFailed',
 ] as const satisfies readonly (keyof NegativeAckTrackerOptions)[];
 
-type RequestOptions = Pick<NegativeAckTrackerOptions, (typeof REQUEST_OPTIONS)[number]>;
+type RequestOptions = Omit<Pick<NegativeAckTrackerOptions, (typeof REQUEST_OPTIONS)[number]>, 'clock'> & {
+  readonly clock: Pick<Clock, 'setTimer'>;
+};
 
 export function checkRequestOptions(options: RequestOptions, check: OptionChecker): void {
   check.required(options, { clock: 'a Clock', redeliver: 'a function that asks the broker for redelivery' });

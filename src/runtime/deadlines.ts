@@ -1,6 +1,5 @@
 // Time limits that all have the same length: the first added is the first to expire, so one timer and a linked list
 // serve any number of them. A limit that is removed in time costs no timer of its own.
-import { seconds } from '../core/options.js';
 import type { Clock, Timer } from '../ports/clock.js';
 
 export interface Deadline {
@@ -8,17 +7,12 @@ export interface Deadline {
   remove(): void;
 }
 
-/** A timer that comes later than this says that the machine stood still, or that the process was too busy to run anything. */
-const LATE_MS = seconds(1);
-
 export class Deadlines {
   readonly #clock: Clock;
   readonly #durationMs: number;
   /** Insertion order is expiry order. */
   readonly #pending = new Set<PendingDeadline>();
   #timer: Timer | undefined;
-  /** When it should come. */
-  #timerMs = 0;
 
   /** @param durationMs how long each limit is, milliseconds. */
   constructor(clock: Clock, durationMs: number) {
@@ -28,9 +22,9 @@ export class Deadlines {
 
   /** Calls `onExpired` once, `durationMs` from now, unless it is removed before. */
   add(onExpired: () => void): Deadline {
-    const deadline = new PendingDeadline(this.#pending, this.#clock.now() + this.#durationMs, onExpired);
+    const deadline = new PendingDeadline(this.#pending, this.#clock.elapsedMs() + this.#durationMs, onExpired);
     this.#pending.add(deadline);
-    if (this.#timer === undefined) this.#wakeAt(deadline.dueMs, this.#durationMs);
+    if (this.#timer === undefined) this.#wakeAfter(this.#durationMs);
     return deadline;
   }
 
@@ -48,20 +42,17 @@ export class Deadlines {
     this.#timer = undefined;
   }
 
-  #wakeAt(dueMs: number, delayMs: number): void {
-    this.#timerMs = dueMs;
+  #wakeAfter(delayMs: number): void {
     this.#timer = this.#clock.setTimer(delayMs, () => this.#wake());
   }
 
   #wake(): void {
     this.#timer = undefined;
-    const now = this.#clock.now();
-    const lateMs = now - this.#timerMs;
-    if (lateMs > LATE_MS) this.#putOff(lateMs);
+    const now = this.#clock.elapsedMs();
     const expired: PendingDeadline[] = [];
     for (const deadline of this.#pending) {
       if (deadline.dueMs > now) {
-        this.#wakeAt(deadline.dueMs, deadline.dueMs - now);
+        this.#wakeAfter(deadline.dueMs - now);
         break;
       }
       deadline.remove();
@@ -69,15 +60,10 @@ export class Deadlines {
     }
     for (const deadline of expired) deadline.onExpired();
   }
-
-  /** Nobody has had the time that passed meanwhile: it counts against none that was not due before it. */
-  #putOff(lateMs: number): void {
-    for (const deadline of this.#pending) if (deadline.dueMs > this.#timerMs) deadline.dueMs += lateMs;
-  }
 }
 
 class PendingDeadline implements Deadline {
-  dueMs: number;
+  readonly dueMs: number;
   readonly onExpired: () => void;
   readonly #pending: Set<PendingDeadline>;
 

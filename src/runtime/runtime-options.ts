@@ -6,6 +6,7 @@ import type { RedeliveryPolicyOptions } from '../core/redelivery-policy.js';
 import { checkRedeliveryPolicy } from '../core/redelivery-policy.js';
 import { DEFAULT_NAMESPACE, namespaceProblem } from '../core/topic-name.js';
 import type { AttemptStore } from '../ports/attempt-store.js';
+import { CLOCK_METHODS } from '../ports/clock.js';
 import type { Clock } from '../ports/clock.js';
 import type { Logger } from '../ports/logger.js';
 import type { Plugin } from '../ports/plugin.js';
@@ -159,7 +160,7 @@ export function runtimeOptionProblems(options: RuntimeOptions): readonly string[
   check.required(options, { transport: 'a transport such as embedded()', handlers: 'a list of handlers' });
   check.unknownOptions(options, RUNTIME_OPTION_NAMES);
   check.methods('transport', options.transport, ['subscribe', 'publisher', 'close'], 'e.g. embedded()');
-  check.methods('clock', options.clock, ['now', 'setTimer'], 'e.g. systemClock');
+  check.methods('clock', options.clock, CLOCK_METHODS, 'e.g. systemClock');
   const { clock, transport } = options as Partial<RuntimeOptions>;
   if (clock !== undefined && transport?.clock !== undefined && clock !== transport.clock) {
     check.problem('"clock" must be the transport\'s own clock: with two, delays would never end; leave it out');

@@ -5,19 +5,24 @@ import type { Clock, Timer } from '../ports/clock.js';
 /** Node's timers take a signed 32-bit delay; a longer one would fire at once. */
 const MAX_NODE_DELAY_MS = 2 ** 31 - 1;
 
+/** How slowly time goes on while it is ahead of the wall clock: a second for two. */
+const SLOWED = 0.5;
+
 /**
- * The time of day that never goes back. A wall clock that is put on while the process runs is followed, as after a machine that
- * stood still: brokers and other processes go by it, and what is to come at its time would come too early. One that is put
- * back is not: time goes on from where it was.
+ * The time of day that never goes back. A wall clock that is put on while the process runs is followed at once: brokers and other
+ * processes go by it, and what is to come at its time would come too early. One that is put back, or on and back again, is waited
+ * for: time goes on at half its pace until both are the same.
  */
 export function timeOfDay(wallMs: () => number, elapsedMs: () => number): () => number {
-  let aheadMs = -Infinity;
+  let toldMs = -Infinity;
+  let elapsed = elapsedMs();
   return () => {
     // In this order: what passes between the two makes it no later than it is.
     const wall = wallMs();
-    const elapsed = elapsedMs();
-    aheadMs = Math.max(aheadMs, wall - elapsed);
-    return Math.floor(aheadMs + elapsed);
+    const passedMs = elapsedMs() - elapsed;
+    elapsed += passedMs;
+    toldMs = Math.max(wall, toldMs + passedMs * SLOWED);
+    return Math.floor(toldMs);
   };
 }
 
@@ -27,6 +32,7 @@ export const systemClock: Clock = {
     () => Date.now(),
     () => performance.now(),
   ),
+  elapsedMs: () => performance.now(),
   setTimer: (delayMs, run) => new SystemTimer(delayMs, run),
   nextTurn: (run) => void setImmediate(run),
 };

@@ -35,6 +35,10 @@ export class FakeClock implements Clock {
     return this.#nowMs;
   }
 
+  elapsedMs(): number {
+    return this.#nowMs;
+  }
+
   setTimer(delayMs: number, run: () => void): Timer {
     const timer = { dueMs: this.#nowMs + Math.max(0, delayMs), run };
     this.#timers.splice(this.#firstAfter(timer.dueMs), 0, timer);

@@ -1,5 +1,6 @@
 // An outbox without a database: for tests of services that add messages in transactions.
 import { OptionChecker } from '../core/options.js';
+import { CLOCK_METHODS } from '../ports/clock.js';
 import type { Clock } from '../ports/clock.js';
 import type { EffectStore } from '../ports/effect-store.js';
 import { SyncOutbox } from '../runtime/outbox/outbox.js';
@@ -32,7 +33,7 @@ export class MemoryOutbox extends SyncOutbox<MemoryOutboxTransaction> {
 export function memoryOutbox(options: { readonly clock?: Clock | undefined } = {}): MemoryOutbox {
   const check = new OptionChecker('memoryOutbox');
   if (check.object('options', options)) check.unknownOptions(options, ['clock']);
-  check.methods('clock', options.clock, ['now', 'setTimer'], 'e.g. a FakeClock');
+  check.methods('clock', options.clock, CLOCK_METHODS, 'e.g. a FakeClock');
   check.throwIfAny();
   const { clock = systemClock } = options;
   return new MemoryOutbox(new MemoryOutboxStore(clock), clock);

@@ -21,6 +21,10 @@ export class MortalClock implements Clock {
     return this.#clock.now();
   }
 
+  elapsedMs(): number {
+    return this.#clock.elapsedMs();
+  }
+
   setTimer(delayMs: number, run: () => void): Timer {
     return this.#clock.setTimer(delayMs, () => this.#run(run));
   }

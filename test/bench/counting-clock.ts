@@ -13,6 +13,10 @@ export class CountingClock implements Clock {
     return systemClock.now();
   }
 
+  elapsedMs(): number {
+    return systemClock.elapsedMs();
+  }
+
   nextTurn(run: () => void): void {
     systemClock.nextTurn(run);
   }

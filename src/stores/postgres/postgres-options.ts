@@ -1,5 +1,6 @@
 // The options of the stores in PostgreSQL, checked and completed.
 import { OptionChecker } from '../../core/options.js';
+import { CLOCK_METHODS } from '../../ports/clock.js';
 import type { Clock } from '../../ports/clock.js';
 import type { PostgresPool } from './postgres-client.js';
 import { PostgresDatabase } from './postgres-database.js';
@@ -84,7 +85,7 @@ function checkOptions(check: OptionChecker, options: PostgresAttemptOptions, mor
     check.methods('pool', options.pool, ['connect', 'query'], 'a Pool of pg');
     checkSchema(check, options.schema);
     check.positiveInteger('maxRecords', options.maxRecords);
-    check.methods('clock', options.clock, ['now', 'setTimer', 'nextTurn'], 'e.g. a FakeClock');
+    check.methods('clock', options.clock, CLOCK_METHODS, 'e.g. a FakeClock');
   }
   check.throwIfAny();
 }

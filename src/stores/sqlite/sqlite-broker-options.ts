@@ -1,6 +1,7 @@
 // The options of a durable broker's store in SQLite, checked and completed.
 import { join } from 'node:path';
 import { OptionChecker } from '../../core/options.js';
+import { CLOCK_METHODS } from '../../ports/clock.js';
 import type { Clock } from '../../ports/clock.js';
 import type { SqliteBrokerStoreSettings } from './sqlite-broker-store.js';
 import type { SqliteDatabaseClass } from './sqlite-driver.js';
@@ -37,7 +38,7 @@ export function resolveSqliteStoreOptions(options: SqliteStoreOptions, systemClo
     check.nonEmptyString('dir', options.dir);
     check.function('driver', options.driver, 'Database of better-sqlite3');
     check.durationMs('busyTimeoutMs', options.busyTimeoutMs);
-    check.methods('clock', options.clock, ['now', 'setTimer', 'nextTurn'], 'e.g. a FakeClock');
+    check.methods('clock', options.clock, CLOCK_METHODS, 'e.g. a FakeClock');
   }
   check.throwIfAny();
   const { dir, driver, clock = systemClock, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS } = options;

@@ -1,6 +1,7 @@
 // The options of a metadata store in SQLite, checked and completed.
 import { describeValue } from '../../core/errors.js';
 import { OptionChecker } from '../../core/options.js';
+import { CLOCK_METHODS } from '../../ports/clock.js';
 import type { Clock } from '../../ports/clock.js';
 import type { SqliteDatabase, SqliteDatabaseClass } from './sqlite-driver.js';
 import type { SqliteMetadataStoreSettings } from './sqlite-metadata-store.js';
@@ -68,7 +69,7 @@ export function checkPlace(
   check.nonEmptyString('path', path);
   check.function('driver', driver, 'a class such as Database of better-sqlite3');
   check.durationMs('busyTimeoutMs', options.busyTimeoutMs);
-  check.methods('clock', options.clock, ['now', 'setTimer', 'nextTurn'], 'e.g. a FakeClock');
+  check.methods('clock', options.clock, CLOCK_METHODS, 'e.g. a FakeClock');
   if ((path === undefined) === (database === undefined))
     check.problem('needs either "path", a file, or "database", an open one');
   if (database !== undefined && driver !== undefined)

@@ -2,6 +2,7 @@
 // it does not know and takes a wrong type for nothing, so everything is checked before it gets there.
 import { ConfigurationError, describeValue } from '../../core/errors.js';
 import { OptionChecker, seconds } from '../../core/options.js';
+import { CLOCK_METHODS } from '../../ports/clock.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Logger } from '../../ports/logger.js';
 import { systemClock } from '../../system/system-clock.js';
@@ -173,7 +174,7 @@ export function resolvePulsarOptions(options: PulsarOptions): ResolvedPulsarOpti
   check.oneOf('keyHash', options.keyHash, ['java', 'murmur3']);
   check.oneOf('logLevel', options.logLevel, LOGGER_METHODS);
   check.methods('logger', options.logger, LOGGER_METHODS, 'consoleLogger, pinoLogger(...)');
-  check.methods('clock', options.clock, ['now', 'setTimer', 'nextTurn'], 'systemClock');
+  check.methods('clock', options.clock, CLOCK_METHODS, 'systemClock');
   checkAuthentication(options.authentication, check);
   checkTls(options, check);
   check.throwIfAny();

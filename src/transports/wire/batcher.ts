@@ -64,7 +64,7 @@ export class Batcher {
   }
 
   #begin(): OutgoingBatch {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#clock.elapsedMs();
     if (this.#messages === 0) this.#sinceMs = nowMs;
     return new OutgoingBatch(nowMs, this.#spareWriters.pop());
   }
@@ -107,7 +107,7 @@ export class Batcher {
     this.flush();
     this.#highest = Math.max(this.#highest, message.sequenceId);
     this.sent += 1;
-    const batch = new OutgoingBatch(this.#clock.now());
+    const batch = new OutgoingBatch(this.#clock.elapsedMs());
     const receipt = batch.addAlone(message);
     this.#send(batch);
     return receipt;
@@ -123,7 +123,7 @@ export class Batcher {
   #timeIsUp(): void {
     this.#scheduled = false;
     if (this.#messages === 0) return;
-    const leftMs = this.#sinceMs + (this.#options?.maxDelayMs ?? 0) - this.#clock.now();
+    const leftMs = this.#sinceMs + (this.#options?.maxDelayMs ?? 0) - this.#clock.elapsedMs();
     if (leftMs > 0) this.#schedule(leftMs);
     else this.flush();
   }

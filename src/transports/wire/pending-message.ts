@@ -92,7 +92,7 @@ export class PendingRoom {
   /** Sends it now, or once those before it were sent and there is room. */
   enter(message: PendingMessage): Promise<MessageId> {
     if (this.#queue.size === 0 && this.#fits(message)) return this.#take(message);
-    const own = { ...message, message: ownCopy(message.message), sinceMs: this.#clock.now() };
+    const own = { ...message, message: ownCopy(message.message), sinceMs: this.#clock.elapsedMs() };
     this.#bytes.waiting.add(this);
     return new Promise((settle) => this.#queue.push({ message: own, settle }));
   }

@@ -22,7 +22,7 @@ export class SendTimeout {
   watch(): void {
     const oldest = this.#pending.oldest();
     if (this.#timer !== undefined || oldest === undefined || this.#limitMs === Infinity) return;
-    const delayMs = Math.max(0, this.#dueMs(oldest) - this.#clock.now());
+    const delayMs = Math.max(0, this.#dueMs(oldest) - this.#clock.elapsedMs());
     this.#timer = this.#clock.setTimer(delayMs, () => this.#check());
   }
 
@@ -36,7 +36,7 @@ export class SendTimeout {
     this.#timer = undefined;
     const oldest = this.#pending.oldest();
     if (oldest === undefined) return;
-    if (this.#dueMs(oldest) > this.#clock.now()) this.watch();
+    if (this.#dueMs(oldest) > this.#clock.elapsedMs()) this.watch();
     else this.#overdue();
   }
 

@@ -1,6 +1,7 @@
 // The options of the wire client: what they mean, their defaults, their checks.
 import { ConfigurationError, describeValue } from '../../core/errors.js';
 import { OptionChecker, minutes, seconds } from '../../core/options.js';
+import { CLOCK_METHODS } from '../../ports/clock.js';
 import type { Clock } from '../../ports/clock.js';
 import type { Logger } from '../../ports/logger.js';
 import { systemEnvironment } from '../../system/environment.js';
@@ -119,7 +120,7 @@ export function resolveWireOptions(options: WireOptions): ResolvedWireOptions {
   check.nonEmptyString('listenerName', options.listenerName);
   check.boolean('experimentalOrderedNegativeAck', options.experimentalOrderedNegativeAck);
   check.methods('logger', options.logger, ['debug', 'info', 'warn', 'error'], 'e.g. consoleLogger()');
-  check.methods('clock', options.clock, ['now', 'setTimer', 'nextTurn'], 'e.g. systemClock');
+  check.methods('clock', options.clock, CLOCK_METHODS, 'e.g. systemClock');
   check.function('random', options.random);
   checkAuthentication(options.authentication, check);
   const usesTls = typeof serviceUrl !== 'string' && serviceUrl.tls;

@@ -75,6 +75,7 @@ export class ProcessLife {
   clock(clock: Clock): Clock {
     return {
       now: () => clock.now(),
+      elapsedMs: () => clock.elapsedMs(),
       nextTurn: (run) => {
         clock.nextTurn(() => {
           if (!this.#isOver) run();

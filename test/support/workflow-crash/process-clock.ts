@@ -22,6 +22,10 @@ export class ProcessClock implements Clock {
     return this.#clock.now();
   }
 
+  elapsedMs(): number {
+    return this.#clock.elapsedMs();
+  }
+
   setTimer(delayMs: number, run: () => void): Timer {
     let timer = this.#clock.setTimer(delayMs, () => {
       const leftMs = this.#frozenUntilMs - this.now();

@@ -27,6 +27,10 @@ export class StandingClock implements Clock {
     return (this.#standsSinceMs ?? this.#clock.now()) - this.#behindMs;
   }
 
+  elapsedMs(): number {
+    return this.now();
+  }
+
   setTimer(delayMs: number, run: () => void): Timer {
     const state = { isCancelled: false };
     const due = (): void => {

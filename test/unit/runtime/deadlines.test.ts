@@ -1,20 +1,9 @@
-// Time limits of one length: each expires after its time, and time that nobody has had counts against none.
+// Time limits of one length: each expires after its time, whatever the clock of the machine is set to meanwhile.
 import type { Clock } from 'pulsework';
-import { seconds } from 'pulsework';
+import { hours, seconds } from 'pulsework';
 import { FakeClock } from 'pulsework/testing';
 import { expect, it } from 'vitest';
 import { Deadlines } from '../../../src/runtime/deadlines.js';
-
-/** A clock of a machine that can stand still: its timers do not notice, the time of day does. */
-function standingClock(time: FakeClock): { readonly clock: Clock; readonly standStill: (ms: number) => void } {
-  let stoodMs = 0;
-  const clock: Clock = {
-    now: () => time.now() + stoodMs,
-    setTimer: (delayMs, run) => time.setTimer(delayMs, run),
-    nextTurn: (run) => time.nextTurn(run),
-  };
-  return { clock, standStill: (ms) => void (stoodMs += ms) };
-}
 
 it('each expires once its time is over, in the order in which they were added, but for those that were removed', async () => {
   const time = new FakeClock();
@@ -34,19 +23,32 @@ it('each expires once its time is over, in the order in which they were added, b
   expect(time.pendingTimers).toEqual([]);
 });
 
-it('a machine that stood still takes its time from none: what had begun a second before has the rest of its minute', async () => {
+it('a clock of the machine that is put on, back or on and back again changes none of them', async () => {
   const time = new FakeClock();
-  const { clock, standStill } = standingClock(time);
+  let setByMs = 0;
+  const clock: Clock = {
+    now: () => time.now() + setByMs,
+    elapsedMs: () => time.elapsedMs(),
+    setTimer: (delayMs, run) => time.setTimer(delayMs, run),
+    nextTurn: (run) => time.nextTurn(run),
+  };
   const deadlines = new Deadlines(clock, seconds(60));
-  const expired: string[] = [];
-  deadlines.add(() => expired.push('first'));
+  const expired: [string, number][] = [];
+  const startMs = time.now();
+  const add = (name: string) => deadlines.add(() => expired.push([name, time.now() - startMs]));
+  add('before');
   await time.advanceBy(seconds(59));
-  deadlines.add(() => expired.push('second'));
-  standStill(seconds(90));
-  await time.advanceBy(seconds(1));
-  expect(expired).toEqual(['first']);
-  await time.advanceBy(seconds(59) - 1);
-  expect(expired).toEqual(['first']);
-  await time.advanceBy(1);
-  expect(expired).toEqual(['first', 'second']);
+  add('a second before');
+  setByMs = hours(1);
+  add('after');
+  await time.advanceBy(seconds(2));
+  add('later');
+  setByMs = -hours(1);
+  await time.advanceBy(hours(1));
+  expect(expired).toEqual([
+    ['before', seconds(60)],
+    ['a second before', seconds(119)],
+    ['after', seconds(119)],
+    ['later', seconds(121)],
+  ]);
 });

@@ -1,6 +1,7 @@
 // What OAuth2 client credentials are told, and its checks: no problem they report repeats a value that may be secret.
 import { ConfigurationError } from '../../../core/errors.js';
 import { OptionChecker, seconds } from '../../../core/options.js';
+import { CLOCK_METHODS } from '../../../ports/clock.js';
 import type { Clock } from '../../../ports/clock.js';
 import type { HttpFetch } from '../../../ports/http.js';
 import { systemClock } from '../../../system/system-clock.js';
@@ -80,7 +81,7 @@ export function resolveOAuth2Options(options: OAuth2Options): ResolvedOAuth2Opti
   check.nonEmptyString('scope', options.scope);
   check.durationMs('requestTimeoutMs', options.requestTimeoutMs, { minMs: 1 });
   check.function('http', options.http);
-  check.methods('clock', options.clock, ['now', 'setTimer'], 'systemClock, say');
+  check.methods('clock', options.clock, CLOCK_METHODS, 'systemClock, say');
   check.throwIfAny();
   return {
     issuerUrl: issuerUrl as string,
