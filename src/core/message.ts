@@ -27,6 +27,11 @@ export interface OutgoingMessage {
   readonly topic: Topic<never>;
   readonly payload: unknown;
   readonly options: MessageOptions;
+  /**
+   * Full name of where it goes, as who waits for it has said: the `topics` function of a runtime is not asked. Where `publishes` lists
+   * `topic`, this may be the topic of that name in any namespace, else it must be listed itself.
+   */
+  readonly replyTo?: string | undefined;
 }
 
 /** A message ready for a broker. */

@@ -24,9 +24,6 @@ export interface Topic<In, Out = unknown> {
   message(payload: In, options?: MessageOptions): OutgoingMessage;
 }
 
-/** Full names of topics that are known already. */
-const FULL_NAMES = new WeakMap<object, string>();
-
 /**
  * Declares a topic. The payload's type follows from the schema, or without one from the codec: `Uint8Array` with
  * `bytesCodec`, `string` with `textCodec`, else `unknown`.
@@ -71,17 +68,6 @@ function checkTopicOptions(name: string, options: TopicOptions): void {
 
 function isSchema(value: unknown): boolean {
   return (typeof value === 'function' || typeof value === 'object') && value !== null && '~standard' in value;
-}
-
-/** `declared`, which is where its sender says, whatever the `topics` function of this runtime makes of its name. @param fullName of it */
-export function topicAt<In, Out>(declared: Topic<In, Out>, fullName: string): Topic<In, Out> {
-  FULL_NAMES.set(declared, fullName);
-  return declared;
-}
-
-/** Undefined for one that is to be asked about. */
-export function knownFullName(declared: Topic<never>): string | undefined {
-  return FULL_NAMES.get(declared);
 }
 
 /** Whether a value is what `topic()` returns. */

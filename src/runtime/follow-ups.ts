@@ -3,8 +3,7 @@
 import { PulseworkError, isRefusedForGood, toError } from '../core/errors.js';
 import type { OutgoingMessage } from '../core/message.js';
 import { PreparedMessage } from '../core/recorded-outcome.js';
-import { knownFullName } from '../core/topic.js';
-import { fullTopicName } from '../core/topic-name.js';
+import { fullTopicName, localName } from '../core/topic-name.js';
 import type { Clock } from '../ports/clock.js';
 import type { Transaction } from '../ports/transaction.js';
 import type { DeliveryRecord } from './delivery-record.js';
@@ -103,12 +102,14 @@ export class FollowUps {
 
   /** @throws PulseworkError PUBLISH_REFUSED */
   #topicOf(outgoing: OutgoingMessage): string {
-    const { name } = outgoing.topic;
-    const topic = this.#fullName(name);
-    const known = knownFullName(outgoing.topic);
-    if (this.#plan.publishes === undefined || this.#plan.publishes.has(topic))
-      return known === undefined ? topic : fullTopicName(known);
-    const message = `handler ${JSON.stringify(this.#plan.name)} sends to topic ${JSON.stringify(name)}, which its "publishes" does not list; add it there`;
-    throw new PulseworkError('PUBLISH_REFUSED', message);
+    const { topic, replyTo } = outgoing;
+    const declared = this.#fullName(topic.name);
+    const to = replyTo === undefined ? declared : fullTopicName(replyTo);
+    const { publishes, name } = this.#plan;
+    const isListed = publishes === undefined || publishes.has(to);
+    if (isListed || (publishes.has(declared) && localName(to) === localName(topic.name))) return to;
+    const said = JSON.stringify(replyTo ?? topic.name);
+    const rule = `handler ${JSON.stringify(name)} sends to topic ${said}, which its "publishes" does not list; add it there`;
+    throw new PulseworkError('PUBLISH_REFUSED', rule);
   }
 }

@@ -1,8 +1,9 @@
 // What one activation tells those who listen and those who observe: of what it does while it does it, and of what has happened
 // once that is written down. Where nobody wants to know, nothing is made.
 import type { JournalEntry } from '../core/workflow-journal.js';
+import type { MessageProperties } from '../core/properties.js';
 import type { WorkflowProgress } from '../ports/workflow-progress.js';
-import type { AcquiredWorkflow, OutgoingRow, WorkflowChange, WorkflowRecord } from '../ports/workflow-store.js';
+import type { AcquiredWorkflow, WorkflowChange, WorkflowRecord } from '../ports/workflow-store.js';
 import type { ActivationEnd, ActivationObserver, StepEnd, StepObserver } from '../ports/workflow-telemetry.js';
 import type { ActivationParts } from './activation-parts.js';
 import type { Command } from './command.js';
@@ -57,14 +58,9 @@ export class ActivationNews {
       });
   }
 
-  /** `rows`, with what they are to carry. */
-  carried(rows: readonly OutgoingRow[]): readonly OutgoingRow[] {
-    const observer = this.#observer;
-    if (observer === undefined) return rows;
-    return rows.map((row) => {
-      const properties = observer.propertiesOf(row.message.properties);
-      return { ...row, message: { ...row.message, properties } };
-    });
+  /** `properties` of a message, with what it is to carry. */
+  carried(properties: MessageProperties): MessageProperties {
+    return this.#observer?.propertiesOf(properties) ?? properties;
   }
 
   /** `work`, as a part of what observes this attempt. */

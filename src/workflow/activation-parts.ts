@@ -5,7 +5,7 @@ import type { WorkflowKey, WorkflowRecord, WorkflowStore } from '../ports/workfl
 import type { Command } from './command.js';
 import type { StepContext } from './flow.js';
 import type { KeptExecutions } from './kept-executions.js';
-import type { OutgoingRows } from './outgoing-rows.js';
+import type { OutgoingRowsOptions } from './outgoing-rows.js';
 import type { PlannedWorkflow } from './planned-workflow.js';
 import type { ProgressFeed } from './progress-feed.js';
 import type { WorkflowTelemetry } from './workflow-telemetry.js';
@@ -23,7 +23,7 @@ export interface ActivationParts {
   readonly kept: KeptExecutions;
   readonly feed: ProgressFeed;
   readonly telemetry: WorkflowTelemetry;
-  readonly rows: OutgoingRows;
+  readonly outgoing: OutgoingRowsOptions;
   /** Resolves when all promises that can settle have done so. */
   turn(): Promise<void>;
   workflowFor(record: Pick<WorkflowRecord, 'name' | 'version'>): PlannedWorkflow | undefined;

@@ -13,7 +13,8 @@ import { endOf } from './workflow-end.js';
 import { Execution } from './execution.js';
 import { Inbox } from './inbox.js';
 import { Lease } from './lease.js';
-import { dueEntry, lostStep, newEntries, waitOf, wakeMsOf } from './new-commands.js';
+import { OutgoingRows } from './outgoing-rows.js';
+import { dueEntry, lostStep, newEntries, waitsOf, wakeMsOf } from './new-commands.js';
 import type { AttemptEnd, StepFacts } from './step-end.js';
 import { entryOf } from './step-end.js';
 import { StepRun } from './step-run.js';
@@ -29,8 +30,6 @@ const PUT_OFF_MS = minutes(1);
 const BLOCKED_MS = minutes(10);
 /** So that a method that never waits still gets its work written down. */
 const MAX_BATCH = 100;
-/** They are for people, and written down each time. */
-const MAX_WAITS = 100;
 
 export class Activation {
   readonly key: WorkflowKey;
@@ -38,6 +37,7 @@ export class Activation {
   readonly #lease: Lease;
   readonly #news: ActivationNews;
   readonly #log: ActivationLog;
+  readonly #rows: OutgoingRows;
   readonly #batch = new Batch();
   readonly #running = new Map<Command, StepRun>();
   readonly #ended: { readonly run: StepRun; readonly end: AttemptEnd }[] = [];
@@ -54,6 +54,7 @@ export class Activation {
     this.#lease = new Lease(key, parts, () => this.wake());
     this.#news = new ActivationNews(parts);
     this.#log = new ActivationLog(key, parts.logger);
+    this.#rows = new OutgoingRows(parts.outgoing, (properties) => this.#news.carried(properties));
   }
 
   /**
@@ -128,6 +129,7 @@ export class Activation {
   }
 
   async #goOn(): Promise<number | undefined> {
+    if (this.#inbox.has('terminate')) return this.#terminate();
     const lost = lostStep(this.#execution, this.#parts.clock.now());
     if (lost !== undefined && this.#execution.problem === undefined) return this.#leaveAlone(lost);
     await this.#startSteps(({ inDoubt }) => inDoubt);
@@ -137,7 +139,7 @@ export class Activation {
       if (this.#running.size === 0 && this.#execution.problem !== undefined)
         return this.#block(this.#execution.problem);
       if (this.#execution.ending !== undefined) {
-        const end = await endOf(this.#execution, this.#parts);
+        const end = await endOf(this.#execution, this.#rows, this.#parts);
         if ('problem' in end) return this.#block(end.problem);
         return this.#end(end.change, end.entries, end.outgoing);
       }
@@ -157,16 +159,21 @@ export class Activation {
   async #advance(): Promise<void> {
     for (;;) {
       this.#lease.check();
-      if (this.#inbox.has('terminate')) return;
       const ended = this.#ended.shift();
       if (ended !== undefined) await this.#attemptEnded(ended.run, ended.end);
-      else if (this.#execution.problem !== undefined || this.#execution.ending !== undefined) return;
+      else if (this.#isAtEnd) return;
       else if (!(await this.#takeEvent())) {
         const due = dueEntry(this.#execution, this.#facts);
         if (due === undefined) return;
         await this.#record(due);
       }
     }
+  }
+
+  /** Nothing of what may still come in counts. */
+  get #isAtEnd(): boolean {
+    const { problem, ending } = this.#execution;
+    return problem !== undefined || ending !== undefined || this.#inbox.has('terminate');
   }
 
   async #attemptEnded(run: StepRun, end: AttemptEnd): Promise<void> {
@@ -218,8 +225,8 @@ export class Activation {
   /** Takes what the method has asked for. @returns what is done by being written down, with it */
   async #asked(): Promise<readonly JournalEntry[]> {
     if (this.#execution.problem !== undefined) return [];
-    const asked = await newEntries(this.#execution, this.#parts);
-    this.#batch.outgoing.push(...this.#news.carried(asked.outgoing));
+    const asked = await newEntries(this.#execution, this.#rows, this.#parts);
+    this.#batch.outgoing.push(...asked.outgoing);
     for (const entry of asked.commands) {
       this.#add(entry);
       await this.#execution.apply(entry);
@@ -260,8 +267,9 @@ export class Activation {
   }
 
   async #sendAttempt(command: Command, remote: RemoteWork): Promise<void> {
-    const { entry, outgoing } = await remoteAttempt(this.#execution, command, remote, this.#parts);
-    this.#batch.outgoing.push(...this.#news.carried(outgoing));
+    const { nowMs } = this.#facts;
+    const { entry, outgoing } = await remoteAttempt(this.#execution, command, remote, this.#rows, nowMs);
+    this.#batch.outgoing.push(...outgoing);
     await this.#record(entry);
   }
 
@@ -319,17 +327,19 @@ export class Activation {
 
   /** It may be what ends its processes, and others are at work in this one. */
   #leaveAlone(command: Command): Promise<number | undefined> {
-    const { nextMs } = command;
-    // Once, however much happens to it meanwhile.
-    if (!this.#lease.record.waits.some(({ untilMs }) => untilMs === nextMs)) this.#log.leftAlone(command);
-    return this.#leave({ status: 'running', waits: this.#waits() }, nextMs);
+    const { name, nextMs } = command;
+    // Once, however much happens to it meanwhile: it is the first of the waits then.
+    const [known] = this.#lease.record.waits;
+    if (known?.name !== name || known.untilMs !== nextMs) this.#log.leftAlone(command);
+    const others = this.#execution.open.filter((each) => each !== command);
+    return this.#leave({ status: 'running', waits: this.#waits([], [command, ...others]) }, nextMs);
   }
 
   #terminate(): Promise<number | undefined> {
     const status = 'terminated';
     const error = { name: 'WorkflowError', code: 'WORKFLOW_TERMINATED', message: 'the workflow was terminated' };
     const entry: JournalEntry = { kind: 'ended', atMs: this.#parts.clock.now(), status, error };
-    return this.#end({ status, error }, [entry], this.#parts.rows.forParent(this.#lease.record, { error }));
+    return this.#end({ status, error }, [entry], this.#rows.forParent(this.#lease.record, { error }));
   }
 
   async #end(
@@ -338,7 +348,7 @@ export class Activation {
     outgoing: Batch['outgoing'],
   ): Promise<number | undefined> {
     for (const entry of entries) this.#add(entry);
-    this.#batch.outgoing.push(...this.#news.carried(outgoing));
+    this.#batch.outgoing.push(...outgoing);
     const isContinued = change.status === 'continued';
     const wakeMs = isContinued ? this.#parts.clock.now() : undefined;
     // What has come in meanwhile is for the next run, which begins at once.
@@ -378,9 +388,8 @@ export class Activation {
   }
 
   /** @param starting steps that run as soon as this is written down */
-  #waits(starting: readonly Command[] = []): readonly WorkflowWait[] {
-    const runs = (command: Command): boolean => this.#running.has(command) || starting.includes(command);
-    return this.#execution.open.slice(0, MAX_WAITS).map((command) => waitOf(command, runs(command)));
+  #waits(starting: readonly Command[] = [], open = this.#execution.open): readonly WorkflowWait[] {
+    return waitsOf(open, (command) => this.#running.has(command) || starting.includes(command));
   }
 
   #abortSteps(reason: Error): void {

@@ -85,15 +85,17 @@ function refusedFor(key: WorkflowKey, event: EventMessage, error: Error, { logge
 async function alreadyThere(key: WorkflowKey, event: StartEvent, parts: EventHandlerParts): Promise<Outcome> {
   parts.onEvent(key);
   const { parent } = event;
-  if (parent === undefined) return success();
-  const known = await parts.store('reading a workflow', (store) => store.get(key));
-  if (known === undefined || isSame(known.parent, parent)) return success();
+  if (parent === undefined || (await isChildOf(parent, key, parts))) return success();
   const rule = `there is a workflow ${keyOf(key)} already, which this one has not started; give the child another id`;
   return refusedFor(key, event, new WorkflowError('WORKFLOW_FAILED', rule, { workflow: key }), parts);
 }
 
-function isSame(one: WorkflowParent | undefined, other: WorkflowParent): boolean {
-  return one?.name === other.name && one.id === other.id && one.run === other.run && one.at === other.at;
+/** Also where there is none of that id (any more). */
+async function isChildOf(parent: WorkflowParent, key: WorkflowKey, parts: EventHandlerParts): Promise<boolean> {
+  const known = await parts.store('reading a workflow', (store) => store.get(key));
+  if (known === undefined) return true;
+  const { name, id, run, at } = known.parent ?? {};
+  return name === parent.name && id === parent.id && run === parent.run && at === parent.at;
 }
 
 /** @returns whether it is new */
@@ -116,14 +118,17 @@ async function started(
 
 async function happened(
   key: WorkflowKey,
-  { eventId, kind, name, payload }: WorkflowEvent,
+  { eventId, kind, name, payload, parent }: Exclude<EventMessage, StartEvent>,
   context: MessageProperties | undefined,
   parts: EventHandlerParts,
 ): Promise<void> {
   const event = { eventId, kind, name, payload, ...(context !== undefined && { context }) };
   const times = { nowMs: parts.clock.now(), keepMs: EARLY_SIGNAL_MS };
-  const answer = await parts.store('putting an event into an inbox', (store) => store.append(key, event, times));
-  if (answer === 'ended' || answer === 'unknown')
+  const answer =
+    parent === undefined || (await isChildOf(parent, key, parts))
+      ? await parts.store('putting an event into an inbox', (store) => store.append(key, event, times))
+      : 'of another parent';
+  if (answer === 'ended' || answer === 'unknown' || answer === 'of another parent')
     parts.logger.info('workflow event came for nothing', { workflow: key.name, id: key.id, event: kind, name, answer });
 }
 

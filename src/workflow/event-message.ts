@@ -29,7 +29,10 @@ export type EventMessage = {
       readonly attributes?: Readonly<Record<string, string>> | undefined;
       readonly parent?: WorkflowParent | undefined;
     }
-  | WorkflowEvent
+  | (WorkflowEvent & {
+      /** Of a cancel: it is for the child that this one has started, for nobody else of that id. */
+      readonly parent?: WorkflowParent | undefined;
+    })
 );
 
 /** @param name of the workflow */
@@ -66,7 +69,7 @@ function problemsOf(value: unknown): readonly string[] {
   else if (kind !== 'start' && !isText(eventId)) problems.push('"eventId" must be a text that is not empty');
   if (kind === 'signal' && !isText(name)) problems.push('"name" of a signal must be a text that is not empty');
   if (attributes !== undefined && !areTexts(attributes)) problems.push('"attributes" must be an object of texts');
-  if (kind === 'start' && parent !== undefined && !isParent(parent))
+  if (parent !== undefined && !isParent(parent))
     problems.push('"parent" must have the name, id, run and at of a workflow');
   return [...problems, ...payloadProblems(kind, payload)];
 }

@@ -1,16 +1,20 @@
 // From what the method has asked for to what is written down for it, and what is due of it when.
-import { PulseworkError, toError } from '../core/errors.js';
+import { toError } from '../core/errors.js';
 import type { CommandEntry, JournalEntry, WorkflowWait } from '../core/workflow-journal.js';
 import { journalError } from '../core/workflow-journal.js';
-import type { OutgoingRow } from '../ports/workflow-store.js';
+import type { OutgoingRow, WorkflowParent } from '../ports/workflow-store.js';
 import type { ActivationParts } from './activation-parts.js';
 import type { Command } from './command.js';
 import type { Execution } from './execution.js';
+import type { OutgoingRows } from './outgoing-rows.js';
 import { unansweredEntry } from './remote-steps.js';
 import type { StepFacts } from './step-end.js';
 import { messageIdOf } from './workflow-ids.js';
 
-type Parts = Pick<ActivationParts, 'clock' | 'rows' | 'onChild'>;
+type Parts = Pick<ActivationParts, 'clock' | 'onChild'>;
+
+/** They are for people, and written down each time. */
+const MAX_WAITS = 100;
 
 export interface NewEntries {
   readonly commands: readonly CommandEntry[];
@@ -20,7 +24,7 @@ export interface NewEntries {
 }
 
 /** For commands that have no entry yet, and for children that nobody waits for any more. */
-export async function newEntries(execution: Execution, parts: Parts): Promise<NewEntries> {
+export async function newEntries(execution: Execution, rows: OutgoingRows, parts: Parts): Promise<NewEntries> {
   const asked = execution.commands.filter(({ recorded }) => !recorded);
   const nowMs = parts.clock.now();
   const outgoing: OutgoingRow[] = [];
@@ -30,17 +34,13 @@ export async function newEntries(execution: Execution, parts: Parts): Promise<Ne
     const { at, work } = command;
     if (work.command === 'child') parts.onChild(work.child.name);
     try {
-      outgoing.push(await messageOf(execution, command, parts));
+      outgoing.push(await messageOf(execution, command, rows));
       if (command.kind === 'publish') settled.push({ kind: 'completed', at, atMs: nowMs });
     } catch (error) {
-      if (!(error instanceof PulseworkError)) throw error;
       settled.push({ kind: 'failed', at, atMs: nowMs, error: journalError(toError(error)) });
     }
   }
-  // One that could not be started needs no end.
-  const refused = new Set(settled.flatMap((entry) => (entry.kind === 'failed' ? entry.at : [])));
-  const left = execution.abandoned.splice(0).filter(({ at }) => !refused.has(at));
-  for (const command of left) outgoing.push(childCancel(execution, command, parts));
+  for (const command of execution.abandoned.splice(0)) outgoing.push(...childCancel(execution, command, rows));
   return { commands: asked.map((command) => commandEntry(command, nowMs)), outgoing, settled };
 }
 
@@ -56,25 +56,31 @@ function commandEntry({ at, name, work }: Command, atMs: number): CommandEntry {
 }
 
 /** What a publish, or the start of a child, sends. @throws PulseworkError PUBLISH_REFUSED when it can never be sent */
-async function messageOf(
-  execution: Execution,
-  { at, work }: Command,
-  parts: Pick<Parts, 'rows'>,
-): Promise<OutgoingRow> {
+async function messageOf(execution: Execution, { at, work }: Command, rows: OutgoingRows): Promise<OutgoingRow> {
   const messageId = messageIdOf(execution, at);
-  if (work.command === 'publish') return parts.rows.message(work.publish, messageId);
-  const { name, id, run } = execution.record;
+  if (work.command === 'publish') return rows.message(work.publish, messageId);
   const { child } = work as Extract<Command['work'], { command: 'child' }>;
   const { input, attributes } = child;
-  const parent = { name, id, run, at };
+  const parent = parentIn(execution, at);
   const start = { v: 1, id: child.id, kind: 'start', input, attributes, parent } as const;
-  return parts.rows.event(child.name, start, messageId);
+  return rows.event(child.name, start, messageId);
 }
 
-function childCancel(execution: Execution, { at, work }: Command, parts: Parts): OutgoingRow {
+/** Nothing where it cannot be sent: then the start of that child could not either. */
+function childCancel(execution: Execution, { at, work }: Command, rows: OutgoingRows): OutgoingRow[] {
   const { child } = work as Extract<Command['work'], { command: 'child' }>;
-  const messageId = messageIdOf(execution, `${at}/cancel`);
-  return parts.rows.event(child.name, { v: 1, id: child.id, kind: 'cancel', eventId: messageId }, messageId);
+  const eventId = messageIdOf(execution, `${at}/cancel`);
+  const parent = parentIn(execution, at);
+  try {
+    return [rows.event(child.name, { v: 1, id: child.id, kind: 'cancel', eventId, parent }, eventId)];
+  } catch {
+    return [];
+  }
+}
+
+/** @param at of the command that started the child */
+function parentIn({ record: { name, id, run } }: Execution, at: number): WorkflowParent {
+  return { name, id, run, at };
 }
 
 /** The wait that was over first. */
@@ -106,11 +112,13 @@ export function lostStep(execution: Execution, nowMs: number): Command | undefin
   return waiting.toSorted((one, other) => other.nextMs - one.nextMs)[0];
 }
 
-/** @param runs it is a step that runs here: it is over when its time limit has made it so */
-export function waitOf(command: Command, runs: boolean): WorkflowWait {
-  const { kind, name } = command;
-  const untilMs = endOf(command, runs);
-  return { command: kind, name, ...(untilMs !== undefined && Number.isFinite(untilMs) && { untilMs }) };
+/** The first of what is waited for. @param runs a step that runs here: it is over when its time limit has made it so */
+export function waitsOf(open: readonly Command[], runs: (command: Command) => boolean): readonly WorkflowWait[] {
+  return open.slice(0, MAX_WAITS).map((command) => {
+    const { kind, name } = command;
+    const untilMs = endOf(command, runs(command));
+    return { command: kind, name, ...(untilMs !== undefined && Number.isFinite(untilMs) && { untilMs }) };
+  });
 }
 
 function endOf({ dueMs, nextMs, startedMs = 0, step, isSent }: Command, runs: boolean): number | undefined {

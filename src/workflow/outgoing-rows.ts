@@ -5,6 +5,7 @@ import { PulseworkError, toError } from '../core/errors.js';
 import { messageBytes } from '../core/message-bytes.js';
 import type { EncodedMessage, OutgoingMessage } from '../core/message.js';
 import { PreparedMessage, recordedMessage } from '../core/recorded-outcome.js';
+import type { MessageProperties } from '../core/properties.js';
 import { cutToBytes } from '../core/text.js';
 import type { JournalError } from '../core/workflow-journal.js';
 import { journalError } from '../core/workflow-journal.js';
@@ -23,15 +24,18 @@ export interface OutgoingRowsOptions {
   readonly clock: Clock;
   /** Of a topic. Throws for what is none. */
   readonly fullName: (name: string) => string;
-  /** What the broker takes for one message. */
-  readonly maxMessageBytes: number;
+  /** What the broker takes for one message: transports know it once they are connected. */
+  readonly maxMessageBytes: () => number;
 }
 
 export class OutgoingRows {
   readonly #options: OutgoingRowsOptions;
+  readonly #carried: (properties: MessageProperties) => MessageProperties;
 
-  constructor(options: OutgoingRowsOptions) {
+  /** @param carried the properties of a message with what telemetry adds to them */
+  constructor(options: OutgoingRowsOptions, carried: (properties: MessageProperties) => MessageProperties) {
     this.#options = options;
+    this.#carried = carried;
   }
 
   /** A message of `flow.publish`, or the work of a step. @throws PulseworkError PUBLISH_REFUSED */
@@ -78,11 +82,16 @@ export class OutgoingRows {
   }
 
   #row(topic: string, message: EncodedMessage, messageId: string): OutgoingRow {
-    const { maxMessageBytes } = this.#options;
+    const maxBytes = this.#options.maxMessageBytes();
     const bytes = messageBytes(message);
-    if (bytes <= maxMessageBytes) return { messageId, message: recordedMessage(new PreparedMessage(topic, message)) };
-    const rule = `a message of ${bytes} bytes is larger than the ${maxMessageBytes} bytes that the broker takes`;
-    throw new PulseworkError('PUBLISH_REFUSED', `${rule}: topic ${JSON.stringify(topic)}`);
+    if (bytes > maxBytes) {
+      const rule = `a message of ${bytes} bytes, with its envelope, is larger than the ${maxBytes} bytes that the broker takes`;
+      throw new PulseworkError('PUBLISH_REFUSED', `${rule}: topic ${JSON.stringify(topic)}`);
+    }
+    const observed = { ...message, properties: this.#carried(message.properties) };
+    // Nothing is refused for what is only observed.
+    const sent = messageBytes(observed) > maxBytes ? message : observed;
+    return { messageId, message: recordedMessage(new PreparedMessage(topic, sent)) };
   }
 
   /** A topic that is none can never be published to: the same error as for a payload that does not fit. */

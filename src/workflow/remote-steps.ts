@@ -3,15 +3,14 @@
 // answer costs a row.
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { durationText } from '../core/duration-text.js';
-import { PulseworkError } from '../core/errors.js';
 import type { MessageOptions } from '../core/message.js';
 import type { Topic } from '../core/topic.js';
 import type { JournalEntry } from '../core/workflow-journal.js';
 import type { OutgoingRow } from '../ports/workflow-store.js';
-import type { ActivationParts } from './activation-parts.js';
 import type { Command } from './command.js';
 import { commandText } from './command.js';
 import type { Execution } from './execution.js';
+import type { OutgoingRows } from './outgoing-rows.js';
 import { idempotencyKeyOf, messageIdOf } from './workflow-ids.js';
 import { checkedValue } from './planned-workflow.js';
 import type { StepAddress, StepDone } from './step-address.js';
@@ -33,27 +32,21 @@ export async function remoteAttempt(
   execution: Execution,
   command: Command,
   { topic, input, message }: RemoteWork,
-  parts: Pick<ActivationParts, 'clock' | 'rows'>,
+  rows: OutgoingRows,
+  atMs: number,
 ): Promise<{ readonly entry: JournalEntry; readonly outgoing: readonly OutgoingRow[] }> {
   const { name, id, run } = execution.record;
   const { at, name: step } = command;
   const attempt = command.attempts + 1;
-  const atMs = parts.clock.now();
   const about = { name, id, run, at, step, attempt, idempotencyKey: idempotencyKeyOf(execution, at) };
-  let payload: unknown;
   try {
-    payload = input();
-  } catch (error) {
-    return { entry: gaveUp(command, error, atMs), outgoing: [] };
-  }
-  try {
-    const address: StepAddress = { v: 1, replyTo: parts.rows.replyTo(name), ...about };
+    const payload = input();
+    const address: StepAddress = { v: 1, replyTo: rows.replyTo(name), ...about };
     const properties = { ...message?.properties, [STEP_PROPERTY]: JSON.stringify(address) };
     const options = { key: id, ...message, properties };
-    const row = await parts.rows.message({ topic, payload, options }, messageIdOf(execution, `${at}/${attempt}`));
+    const row = await rows.message({ topic, payload, options }, messageIdOf(execution, `${at}/${attempt}`));
     return { entry: { kind: 'attempt', at, attempt, atMs, sent: true }, outgoing: [row] };
   } catch (error) {
-    if (!(error instanceof PulseworkError)) throw error;
     return { entry: gaveUp(command, error, atMs), outgoing: [] };
   }
 }

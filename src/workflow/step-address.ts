@@ -2,6 +2,7 @@
 // that any service can read and write.
 import { PulseworkError, describeValue, toError } from '../core/errors.js';
 import { isDurationMs } from '../core/options.js';
+import { fullTopicName } from '../core/topic-name.js';
 import type { JournalError } from '../core/workflow-journal.js';
 
 /** Of a message that is work of a step: a `StepAddress` as JSON. */
@@ -50,8 +51,10 @@ export function stepAddress(text: string): StepAddress {
   try {
     const address = JSON.parse(text) as Readonly<Partial<Record<keyof StepAddress, unknown>>>;
     const { v, replyTo, id } = address;
-    if (v === 1 && typeof replyTo === 'string' && typeof id === 'string' && isStepDone(address))
+    if (v === 1 && typeof replyTo === 'string' && typeof id === 'string' && isStepDone(address)) {
+      fullTopicName(replyTo);
       return address as unknown as StepAddress;
+    }
     throw new TypeError(`it has version ${describeValue(v)}, or fields are missing`);
   } catch (error) {
     const rule = `the property ${STEP_PROPERTY} is none that a workflow wrote: ${toError(error).message}`;

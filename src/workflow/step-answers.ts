@@ -6,7 +6,6 @@ import type { OutgoingMessage } from '../core/message.js';
 import { OptionChecker, isDurationMs } from '../core/options.js';
 import type { Outcome, Poison, Retry, RetryAfter, Success } from '../core/outcome.js';
 import { poison, retry, retryAfter, success } from '../core/outcome.js';
-import { topicAt } from '../core/topic.js';
 import type { Topic } from '../core/topic.js';
 import type { JournalError } from '../core/workflow-journal.js';
 import { journalError } from '../core/workflow-journal.js';
@@ -117,6 +116,5 @@ function answer(
 ): OutgoingMessage {
   const payload: StepDone = { run, at, attempt, ...end };
   const eventId = messageIdOf({ record: { name, id, run } }, `${at}/${attempt}/done`);
-  const events = topicAt(eventTopic(name), replyTo);
-  return events.message({ v: 1, id, kind: 'step-done', eventId, payload }, { key: id });
+  return { ...eventTopic(name).message({ v: 1, id, kind: 'step-done', eventId, payload }, { key: id }), replyTo };
 }

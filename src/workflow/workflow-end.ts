@@ -5,11 +5,12 @@ import { journalError } from '../core/workflow-journal.js';
 import type { OutgoingRow, WorkflowChange } from '../ports/workflow-store.js';
 import type { ActivationParts } from './activation-parts.js';
 import type { Ending, Execution } from './execution.js';
+import type { OutgoingRows } from './outgoing-rows.js';
 import { plainValue } from './plain-value.js';
 import { checkedValue } from './planned-workflow.js';
 import { diverged } from './workflow-errors.js';
 
-type Parts = Pick<ActivationParts, 'clock' | 'newSeed' | 'newest' | 'rows'>;
+type Parts = Pick<ActivationParts, 'clock' | 'newSeed' | 'newest'>;
 
 export type WorkflowEnd =
   | {
@@ -19,12 +20,12 @@ export type WorkflowEnd =
     }
   | { readonly problem: Error };
 
-export async function endOf(execution: Execution, parts: Parts): Promise<WorkflowEnd> {
+export async function endOf(execution: Execution, rows: OutgoingRows, parts: Parts): Promise<WorkflowEnd> {
   const ending = execution.ending as Ending;
   const atMs = parts.clock.now();
   switch (ending.kind) {
     case 'completed':
-      return completed(execution, ending.value, atMs, parts);
+      return completed(execution, ending.value, atMs, rows);
     case 'continued': {
       const version = parts.newest(execution.record.name)?.options.version ?? execution.record.version;
       const change = { status: 'continued', input: ending.input, seed: parts.newSeed(), version } as const;
@@ -34,13 +35,13 @@ export async function endOf(execution: Execution, parts: Parts): Promise<Workflo
     case 'cancelled': {
       const { kind: status } = ending;
       const error = journalError(toError(ending.error));
-      const outgoing = parts.rows.forParent(execution.record, { error });
+      const outgoing = rows.forParent(execution.record, { error });
       return { change: { status, error }, entries: [{ kind: 'ended', atMs, status, error }], outgoing };
     }
   }
 }
 
-async function completed(execution: Execution, value: unknown, atMs: number, parts: Parts): Promise<WorkflowEnd> {
+async function completed(execution: Execution, value: unknown, atMs: number, rows: OutgoingRows): Promise<WorkflowEnd> {
   const checked = await checkedValue(execution.workflow.options.result, value);
   if ('problem' in checked)
     return { problem: diverged(`what the method returned does not match the schema of "result": ${checked.problem}`) };
@@ -52,6 +53,6 @@ async function completed(execution: Execution, value: unknown, atMs: number, par
   }
   const result = plain === undefined ? {} : { value: plain };
   const entry: JournalEntry = { kind: 'ended', atMs, status: 'completed', ...result };
-  const outgoing = parts.rows.forParent(execution.record, result);
+  const outgoing = rows.forParent(execution.record, result);
   return { change: { status: 'completed', result: plain }, entries: [entry], outgoing };
 }

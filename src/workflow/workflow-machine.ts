@@ -11,7 +11,7 @@ import type { MethodWatch } from './determinism.js';
 import { methodWatch } from './determinism.js';
 import type { StepContext } from './flow.js';
 import { KeptExecutions } from './kept-executions.js';
-import { OutgoingRows } from './outgoing-rows.js';
+import type { OutgoingRowsOptions } from './outgoing-rows.js';
 import type { BoundWorkflows } from './workflow-plans.js';
 import type { PlannedWorkflow } from './planned-workflow.js';
 import { ProgressFeed } from './progress-feed.js';
@@ -36,7 +36,7 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
   readonly kept: KeptExecutions;
   readonly feed: ProgressFeed;
   readonly telemetry: WorkflowTelemetry;
-  readonly rows: OutgoingRows;
+  readonly outgoing: OutgoingRowsOptions;
   readonly handlers: RuntimeExtension['handlers'];
   readonly names: readonly string[];
   readonly #options: ResolvedWorkflowsOptions;
@@ -60,7 +60,7 @@ export class WorkflowMachine implements ActivationParts, RuntimeExtension {
     this.kept = new KeptExecutions(options.keptFrom);
     this.telemetry = new WorkflowTelemetry(ground.telemetry);
     this.feed = new ProgressFeed(this.telemetry);
-    this.rows = new OutgoingRows({ clock, fullName: ground.fullName, maxMessageBytes: transport.maxMessageBytes });
+    this.outgoing = { clock, fullName: ground.fullName, maxMessageBytes: () => transport.maxMessageBytes };
     this.random = environment.random;
     // What another process appends to the inbox of a workflow that runs here is seen with the next beat.
     this.heartbeatMs = Math.min(leaseMs / BEATS_PER_LEASE, scanIntervalMs);

@@ -4,10 +4,11 @@ import type { Logger } from 'pulsework';
 import { Runtime, consoleLogger, minutes, seconds, topic } from 'pulsework';
 import { FakeClock, testWorkflow } from 'pulsework/testing';
 import { EmbeddedBroker, embedded } from 'pulsework/embedded';
-import type { Flow, WorkflowStore } from 'pulsework/workflow';
+import type { Flow } from 'pulsework/workflow';
 import { Workflows, defineWorkflow, memoryWorkflowStore } from 'pulsework/workflow';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { storeWith } from '../../support/workflow/store-with.js';
 
 const START = { id: '1', input: null };
 const logger: Logger = consoleLogger({ level: 'silent' });
@@ -93,14 +94,8 @@ describe('a step that has its result is not run again', () => {
   it('where the inbox cannot be read when it ends, and others that run go on', async () => {
     let fails = 0;
     const memory = memoryWorkflowStore();
-    const store = new Proxy(memory, {
-      get: (target, name) => {
-        const value: unknown = Reflect.get(target, name);
-        if (name === 'inbox')
-          return (...call: Parameters<WorkflowStore['inbox']>) =>
-            fails-- > 0 ? Promise.reject(new Error('connection reset')) : target.inbox(...call);
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-      },
+    const store = storeWith(memory, {
+      inbox: (...call) => (fails-- > 0 ? Promise.reject(new Error('connection reset')) : memory.inbox(...call)),
     });
     const clock = new FakeClock();
     const after = (ms: number): Promise<void> => new Promise((resolve) => clock.setTimer(ms, resolve));
@@ -129,6 +124,31 @@ describe('a step that has its result is not run again', () => {
 
     expect((await memory.get({ name: 'job', id: '1' }))?.status).toBe('completed');
     expect(runs).toEqual(['charge', 'export']);
+    await Promise.all([runtime.close(), clock.advanceBy(seconds(1))]);
+  });
+
+  it('and is written down where the workflow is terminated as it ends', async () => {
+    let charged: (id: string) => void = () => undefined;
+    const memory = memoryWorkflowStore();
+    const store = storeWith(memory, {
+      inbox: async (...call) => {
+        const events = await memory.inbox(...call);
+        if (events.some(({ kind }) => kind === 'terminate')) charged('ch-1');
+        return events;
+      },
+    });
+    const job = workflow((flow) => flow.step('charge', () => new Promise((resolve) => (charged = resolve))));
+    const clock = new FakeClock();
+    const transport = embedded({ broker: new EmbeddedBroker({ clock }) });
+    const runtime = await Runtime.start({ transport, handlers: [], logger });
+    const workflows = await Workflows.start({ runtime, store, definitions: [job] });
+    await workflows.start(job, START);
+    await clock.advanceBy(seconds(1));
+    await workflows.terminate(job, '1');
+    await clock.advanceBy(seconds(1));
+
+    const { journal } = await workflows.history(job, '1');
+    expect(journal.map(({ kind }) => kind)).toEqual(['command', 'attempt', 'completed', 'ended']);
     await Promise.all([runtime.close(), clock.advanceBy(seconds(1))]);
   });
 });

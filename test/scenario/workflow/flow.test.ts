@@ -220,7 +220,9 @@ describe('what is larger than the broker takes is refused where somebody still h
 
     expect(await test.result(Job, '1')).toEqual([
       'PUBLISH_REFUSED',
-      expect.stringMatching(/a message of 629\d{4} bytes is larger than the 5242880 bytes that the broker takes/),
+      expect.stringMatching(
+        /a message of 629\d{4} bytes, with its envelope, is larger than the 5242880 bytes that the broker takes/,
+      ),
     ]);
     expect(await test.published('papers')).toEqual(['small']);
   });

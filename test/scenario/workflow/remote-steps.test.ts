@@ -6,6 +6,7 @@ import {
   consoleLogger,
   defineHandler,
   fixedBackoff,
+  hours,
   minutes,
   poison,
   retry,
@@ -15,7 +16,7 @@ import {
   topic,
 } from 'pulsework';
 import { EmbeddedBroker, embedded } from 'pulsework/embedded';
-import { replayHistory, testWorkflow } from 'pulsework/testing';
+import { replayHistory, testRuntime, testWorkflow } from 'pulsework/testing';
 import type { Flow } from 'pulsework/workflow';
 import {
   Workflows,
@@ -28,6 +29,7 @@ import {
 } from 'pulsework/workflow';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
+import { STEP_PROPERTY } from '../../../src/workflow/step-address.js';
 
 const Charge = z.object({ orderId: z.string(), amount: z.number() });
 type Charge = z.infer<typeof Charge>;
@@ -120,6 +122,21 @@ it('an answer goes to where the work says, whatever names the runtime of the han
   expect(await (await workflows.start(Order, START)).result()).toBe('charged ch-1');
   await bank.close();
   await home.close();
+});
+
+it('an answer that a message asks for elsewhere is refused where `publishes` does not list it', async () => {
+  const address = { v: 1, name: 'order', id: 'A-1', run: 1, at: 0, step: 'charge', attempt: 1, idempotencyKey: 'k' };
+  const handler = charger((delivery) => stepResult(delivery, { id: 'ch-1' }));
+  await using test = await testRuntime({ handlers: [handler] });
+  const events = 'persistent://acme/bank/pulsework-workflow-order';
+  for (const replyTo of [events, 'persistent://public/default/payments'])
+    await test.publish(charges, INPUT, { properties: { [STEP_PROPERTY]: JSON.stringify({ ...address, replyTo }) } });
+  await test.advanceBy(hours(1));
+
+  expect(test.published(events)).toHaveLength(1);
+  expect(() => test.published('payments')).toThrow(/nothing was published to it/);
+  const reason = expect.stringMatching(/payments", which its "publishes" does not list/) as unknown;
+  expect(test.deadLetters(charges)).toMatchObject([{ reason }]);
 });
 
 it('a failure that the handler tells of is tried again by the policy of the step, at once given up, or after its time', async () => {

@@ -209,6 +209,32 @@ it('a failed parent cancels the children it has not waited for', async () => {
   await expect(test.result(Child, 'c')).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
 });
 
+it.each<[string, (flow: Flow, child: () => Promise<unknown>) => Promise<unknown>, unknown]>([
+  ['at once', (_flow, child) => (void child(), Promise.resolve()), null],
+  [
+    'while the start of its own is refused',
+    (flow, child) => {
+      const told = flow.publish('told', 1);
+      child().catch(() => undefined);
+      return told;
+    },
+    'x'.repeat(6_000_000),
+  ],
+])('a parent that fails %s does not cancel a workflow that it has not started', async (_when, begin, input) => {
+  const Other = workflow((flow) => flow.signal('end'), 'other');
+  const Parent = workflow(async (flow) => {
+    await begin(flow, () => flow.child('other', input, { id: 'shared' }));
+    throw flow.failure('no');
+  }, 'parent');
+  await using test = await testWorkflow([Parent, Other]);
+  await test.start(Other, { id: 'shared', input: null });
+  await test.start(Parent, START);
+
+  await expect(test.result(Parent, '1')).rejects.toThrow('no');
+  await test.settled();
+  expect((await test.describe(Other, 'shared'))?.status).toBe('running');
+});
+
 it('a terminated workflow ends at once, its step is told, and nothing is undone', async () => {
   const log: string[] = [];
   const Job = workflow(async (flow) => {

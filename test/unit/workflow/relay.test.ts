@@ -7,6 +7,7 @@ import type { MessageId } from '../../../src/core/message-id.js';
 import type { PendingPublish } from '../../../src/runtime/pending-settlement.js';
 import type { PublishFailure } from '../../../src/runtime/publishers.js';
 import { Relay } from '../../../src/workflow/relay.js';
+import { storeWith } from '../../support/workflow/store-with.js';
 
 const RECEIPT: MessageId = { ledgerId: 1n, entryId: 1n, partition: -1, batchIndex: -1 } as unknown as MessageId;
 const nothing = (): void => undefined;
@@ -34,21 +35,12 @@ beforeEach(async () => {
     takes.push({ rows: rows.length, leftOut: request.exceptWorkflows?.length ?? 0 });
     return rows;
   };
-  const counted = new Proxy(store, {
-    get: (target, name) => (name === 'takeOutgoing' ? takeOutgoing : boundMethod(target, name)),
-  });
+  const counted = storeWith(store, { takeOutgoing });
   relay = new Relay({
     parts: { store: (_what, call) => call(counted), clock, logger, owner: 'one', leaseMs: 30_000 },
     publish,
   });
 });
-
-function boundMethod(target: object, name: string | symbol): unknown {
-  const method: unknown = Reflect.get(target, name);
-  return typeof method === 'function'
-    ? (...given: unknown[]) => Reflect.apply(method, target, given) as unknown
-    : method;
-}
 
 async function publish(pending: PendingPublish): Promise<PublishFailure | undefined> {
   const id = String(pending.message.properties['id']);
