@@ -1,5 +1,5 @@
 // The check for a safe deploy: an exported history against the code as it is now. Nothing is run but the method itself.
-import { PulseworkError, describeValue } from '../core/errors.js';
+import { ConfigurationError, PulseworkError, describeValue } from '../core/errors.js';
 import { OptionChecker } from '../core/options.js';
 import type { JournalEntry } from '../core/workflow-journal.js';
 import type { HandlerResolver } from '../runtime/handler-classes.js';
@@ -7,6 +7,7 @@ import { systemGlobalGuard } from '../system/global-guard.js';
 import { systemClock } from '../system/system-clock.js';
 import { methodWatch } from '../workflow/determinism.js';
 import { Execution } from '../workflow/execution.js';
+import { resultOf } from '../workflow/workflow-end.js';
 import { WorkflowError } from '../workflow/workflow-errors.js';
 import type { WorkflowHistory } from '../workflow/workflow-handle.js';
 import type { GivenDefinition } from '../workflow/workflow-plans.js';
@@ -30,8 +31,10 @@ export async function replayHistory(
   const { record, journal } = historyOf(history);
   const check = new OptionChecker('replayHistory');
   const unbound = readDefinitions([definition], options.resolve !== undefined, check);
-  if (unbound.some(({ name }) => name !== record.name))
-    check.problem(`the history is of workflow ${JSON.stringify(record.name)}`);
+  for (const { name, options: own } of unbound) {
+    if (name !== record.name) check.problem(`the history is of workflow ${JSON.stringify(record.name)}`);
+    else if (own.version !== record.version) check.problem(otherVersion(record.version, own.version));
+  }
   check.throwIfAny();
   const bound = await bindWorkflows(unbound, options.resolve);
   try {
@@ -42,19 +45,21 @@ export async function replayHistory(
     const release = systemGlobalGuard.install();
     await execution.replay(journal).finally(release);
     if (execution.problem !== undefined) throw execution.problem;
-    compareEnds(execution, journal);
+    await compareEnds(execution, journal);
   } finally {
     await bound.close();
   }
 }
 
-function compareEnds({ ending }: Execution, journal: readonly JournalEntry[]): void {
+async function compareEnds(execution: Execution, journal: readonly JournalEntry[]): Promise<void> {
+  const { ending } = execution;
   const ended = journal.find((entry) => entry.kind === 'ended');
   // One that was terminated may stand anywhere; one that goes on has no end to compare.
   if (ended === undefined || ended.status === 'terminated') return;
   const was = endText(ended.status, ended.value);
-  const now =
-    ending === undefined ? 'none' : endText(ending.kind, ending.kind === 'completed' ? ending.value : undefined);
+  const end = ending?.kind === 'completed' ? await resultOf(execution, ending.value) : { plain: undefined };
+  if ('problem' in end) throw end.problem;
+  const now = ending === undefined ? 'none' : endText(ending.kind, end.plain);
   if (was !== now) throw new WorkflowError('WORKFLOW_DIVERGED', `recorded the end ${was}, now ${now}`);
 }
 
@@ -62,9 +67,16 @@ function endText(kind: string, value: unknown): string {
   return value === undefined ? kind : `${kind} ${JSON.stringify(value)}`;
 }
 
+/** A workflow goes on under the version that it began with. */
+function otherVersion(recorded: number, given: number): string {
+  return `the history is of version ${recorded}, the definition of version ${given}; replay it with the definition of its own version`;
+}
+
 function historyOf(history: unknown): WorkflowHistory {
   const { format, v } = (history ?? {}) as { readonly format?: unknown; readonly v?: unknown };
   if (format === 'pulsework-workflow-history' && v === 1) return history as WorkflowHistory;
+  if (typeof history === 'string')
+    throw new ConfigurationError(['replayHistory() takes a history, got a text; give it JSON.parse(text)']);
   const what = format === 'pulsework-workflow-history' ? `version ${describeValue(v)}` : describeValue(history);
   throw new PulseworkError('STORE_FORMAT_UNKNOWN', `replayHistory() takes a history of version 1, got ${what}`);
 }

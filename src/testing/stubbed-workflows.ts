@@ -11,13 +11,14 @@ export function stubbedOptions(
   ledger: StepLedger,
 ): WorkflowsOptions {
   const workFor: StepStubs = ({ name, id }, command) => {
-    const own = command.kind === 'step' && Object.hasOwn(stubs, command.name) ? stubs[command.name] : undefined;
+    const step = stepText(command);
+    const own = Object.hasOwn(stubs, step) ? stubs[step] : undefined;
     // What a handler is to do is sent to it.
     const work = own ?? command.step?.run;
     if (work === undefined) return undefined;
     return (context) => {
       const { idempotencyKey, attempt } = context;
-      ledger.ran({ workflow: name, id, step: stepText(command), attempt, idempotencyKey });
+      ledger.ran({ workflow: name, id, step, attempt, idempotencyKey });
       return work(context);
     };
   };

@@ -33,13 +33,13 @@ import type { StepRunRecord } from './step-ledger.js';
 import { StepLedger } from './step-ledger.js';
 import { stubbedOptions } from './stubbed-workflows.js';
 
-/** What a step does instead, by its name. `undefined` as a result is one. */
+/** What a step does instead, by its name, a compensation as `undo NAME`. `undefined` as a result is one. */
 export type WorkflowStepStubs = Readonly<Record<string, (context: StepContext) => unknown>>;
 
 export interface TestWorkflowOptions {
   /** As for `Workflows.start`. @default `new WorkflowClass()` */
   readonly resolve?: HandlerResolver | undefined;
-  /** In place of the work of steps of these names. @default their own */
+  /** In place of the work of steps of these names. One that no step has had is warned of at the end. @default their own */
   readonly steps?: WorkflowStepStubs | undefined;
   /** Beside the workflows. @default none */
   readonly handlers?: RuntimeOptions['handlers'] | undefined;
@@ -47,7 +47,7 @@ export interface TestWorkflowOptions {
   readonly telemetry?: Telemetry | undefined;
   /** As for `Workflows.start`. @default 'block' */
   readonly determinismGuard?: DeterminismGuard | undefined;
-  /** @default nothing is logged */
+  /** @default nothing but what is wrong with the test is logged */
   readonly logger?: Logger | undefined;
 }
 
@@ -235,7 +235,7 @@ export class WorkflowTest implements AsyncDisposable {
     definitions: GivenDefinition | readonly GivenDefinition[] = this.#definitions,
     options: TestWorkflowOptions = this.#options,
   ): Promise<void> {
-    if (this.#process !== undefined) await this.close();
+    if (this.#process !== undefined) await this.#endProcess();
     const list = Array.isArray(definitions)
       ? (definitions as readonly GivenDefinition[])
       : [definitions as GivenDefinition];
@@ -254,6 +254,23 @@ export class WorkflowTest implements AsyncDisposable {
 
   /** Drains and closes. */
   async close(): Promise<void> {
+    this.#warnOfSteps();
+    await this.#endProcess();
+  }
+
+  /** A name that is misspelt replaces nothing, and the real work is done. */
+  #warnOfSteps(): void {
+    const { steps = {}, logger = consoleLogger({ level: 'warn' }) } = this.#options;
+    const replacedNothing = Object.keys(steps).filter((step) => !this.steps.includes(step));
+    const ranAsTheyAre = [...new Set(this.steps)].filter((step) => !Object.hasOwn(steps, step));
+    if (replacedNothing.length > 0 && ranAsTheyAre.length > 0)
+      logger.warn('testWorkflow: some of "steps" replaced nothing, and other steps ran as they are', {
+        replacedNothing: replacedNothing.join(', '),
+        ranAsTheyAre: ranAsTheyAre.join(', '),
+      });
+  }
+
+  async #endProcess(): Promise<void> {
     const running = this.#process;
     this.#process = undefined;
     if (running !== undefined) await this.#while(running.runtime.close());

@@ -1,7 +1,8 @@
 // Workflows in a world in which one call goes wrong: each call to the broker and to the store, one after the other, in each
 // way, the end of the process among them. What is left is taken over by another process.
 import { jsonCodec } from '../core/codec.js';
-import { minutes, seconds } from '../core/options.js';
+import { describeValue } from '../core/errors.js';
+import { OptionChecker, minutes, seconds } from '../core/options.js';
 import type { WorkflowRecord, WorkflowStore } from '../ports/workflow-store.js';
 import { WORKFLOW_STORE_METHODS } from '../ports/workflow-store.js';
 import type { HandlerResolver } from '../runtime/handler-classes.js';
@@ -71,14 +72,21 @@ const LASTS_MS = minutes(10);
 const SCAN_MS = minutes(60);
 
 /**
- * Runs the scenario without a fault, and then once for each of its calls and each fault.
- * @param newScenario called for each run
+ * Runs the scenario without a fault, and then once for each of its calls and each fault: `for await (const { run } of
+ * workflowCrashes(...))`.
+ * @param newScenario called for each run @throws ConfigurationError
  */
 export async function* workflowCrashes<S extends CrashScenario>(
   newScenario: () => S,
   options: CrashOptions = {},
 ): AsyncGenerator<{ readonly scenario: S; readonly run: CrashedRun }, void> {
+  const check = new OptionChecker('workflowCrashes');
+  if (typeof (newScenario as unknown) !== 'function')
+    check.problem(`takes a function that makes the scenario, got ${describeValue(newScenario)}`);
+  check.options(options, ['faults', 'calls']);
+  check.throwIfAny();
   const first = newScenario();
+  checkScenario(first);
   const { run, calls } = await runWith(first, undefined);
   yield { scenario: first, run };
   const all = Array.from({ length: calls }, (_, i) => i + 1);
@@ -87,6 +95,15 @@ export async function* workflowCrashes<S extends CrashScenario>(
       const scenario = newScenario();
       yield { scenario, run: (await runWith(scenario, { at, fault })).run };
     }
+}
+
+function checkScenario(scenario: CrashScenario): void {
+  const check = new OptionChecker('workflowCrashes');
+  if (check.object('scenario', scenario, '{ definitions: [order], events: [...] }'))
+    for (const name of ['definitions', 'events'])
+      if (!Array.isArray(scenario[name]))
+        check.problem(`"${name}" of the scenario must be a list, got ${describeValue(scenario[name])}`);
+  check.throwIfAny();
 }
 
 async function runWith(

@@ -41,16 +41,25 @@ export async function endOf(execution: Execution, rows: OutgoingRows, parts: Par
   }
 }
 
-async function completed(execution: Execution, value: unknown, atMs: number, rows: OutgoingRows): Promise<WorkflowEnd> {
-  const checked = await checkedValue(execution.workflow.options.result, value);
+/** What the method returned, as it is recorded, or what keeps it from being that. */
+export async function resultOf(
+  { workflow }: Pick<Execution, 'workflow'>,
+  value: unknown,
+): Promise<{ readonly plain: unknown } | { readonly problem: Error }> {
+  const checked = await checkedValue(workflow.options.result, value);
   if ('problem' in checked)
     return { problem: diverged(`what the method returned does not match the schema of "result": ${checked.problem}`) };
-  let plain: unknown;
   try {
-    plain = plainValue(value, 'the result of the workflow');
+    return { plain: plainValue(value, 'the result of the workflow') };
   } catch (error) {
     return { problem: diverged(toError(error).message) };
   }
+}
+
+async function completed(execution: Execution, value: unknown, atMs: number, rows: OutgoingRows): Promise<WorkflowEnd> {
+  const end = await resultOf(execution, value);
+  if ('problem' in end) return end;
+  const { plain } = end;
   const result = plain === undefined ? {} : { value: plain };
   const entry: JournalEntry = { kind: 'ended', atMs, status: 'completed', ...result };
   const outgoing = rows.forParent(execution.record, result);
