@@ -66,7 +66,7 @@ describe('a history', () => {
     await using test = await testWorkflow(booking());
     await test.start(booking(), START);
     await test.ended(booking(), '1');
-    return test.history(booking(), '1');
+    return await test.history(booking(), '1');
   }
 
   it('with a result that the definition would no longer take does not pass, as the running worker would be blocked', async () => {
