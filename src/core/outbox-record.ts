@@ -7,7 +7,7 @@ import type { RecordedMessage } from './recorded-outcome.js';
 import { PreparedMessage, preparedMessage, recordedMessage } from './recorded-outcome.js';
 
 export interface OutboxRecord {
-  /** As it was named in code, short or full: the runtime that relays it completes the name. */
+  /** As it was named in code, short or full: the runtime that relays it completes the name, unless `headers` says that it is whole. */
   readonly topic: string;
   /** Of messages of one topic with the same text the order is kept; undefined for a message without key and ordering key. */
   readonly orderedBy: string | undefined;
@@ -30,7 +30,8 @@ export const MAX_WAITING_COUNTED = 100_000;
 /** Version of `headers`: changes when a reader of this one could not read it. */
 const VERSION = 1;
 
-export function outboxRecord(topic: string, message: EncodedMessage): OutboxRecord {
+/** @param replyTo full name of where it goes, as who waits for it has said */
+export function outboxRecord(topic: string, message: EncodedMessage, replyTo?: string): OutboxRecord {
   const {
     topic: _topic,
     payload: _payload,
@@ -39,12 +40,17 @@ export function outboxRecord(topic: string, message: EncodedMessage): OutboxReco
   const { key, orderingKey } = rest;
   const order = key ?? (orderingKey === undefined ? undefined : { ordering: orderingKey });
   return {
-    topic,
+    topic: replyTo ?? topic,
     // JSON keeps a text and bytes apart, and writes what databases do not take.
     orderedBy: order === undefined ? undefined : JSON.stringify(order),
     payload: message.payload,
-    headers: JSON.stringify({ version: VERSION, ...rest }),
+    headers: JSON.stringify({ version: VERSION, ...(replyTo !== undefined && { hasFullName: true }), ...rest }),
   };
+}
+
+/** Whether `topic` of the row is a full name, of which no runtime makes another one. */
+export function hasFullName({ headers }: Pick<OutboxRecord, 'headers'>): boolean {
+  return (JSON.parse(headers) as { readonly hasFullName?: unknown }).hasFullName === true;
 }
 
 /** @throws PulseworkError STORE_FORMAT_UNKNOWN when a newer version wrote it, or it is no record at all. */

@@ -28,6 +28,8 @@ export interface Failure {
 export interface Success extends Branded {
   readonly kind: 'success';
   readonly messages: readonly OutgoingMessage[];
+  /** What was asked for is not done, and may be asked for again: `idempotent` does not keep it. */
+  readonly askedAgain?: boolean | undefined;
 }
 /** Not for this handler: acknowledged, counted and logged apart. */
 export interface Skip extends Branded {

@@ -55,9 +55,11 @@ export class PreparedMessage implements OutgoingMessage {
   readonly payload: Uint8Array | null;
   readonly options: MessageOptions;
   readonly message: EncodedMessage;
+  readonly replyTo: string | undefined;
 
-  /** @param topicName full. */
-  constructor(topicName: string, message: EncodedMessage) {
+  /** @param topicName full, but where somebody asks for its full name. */
+  constructor(topicName: string, message: EncodedMessage, replyTo?: string) {
+    this.replyTo = replyTo;
     this.topic = { ...topic(topicName), codec: bytesCodec };
     this.payload = message.payload;
     this.options = { key: message.key, orderingKey: message.orderingKey, properties: message.properties };
@@ -66,7 +68,8 @@ export class PreparedMessage implements OutgoingMessage {
 }
 
 export function isFinal(outcome: Outcome): outcome is FinalOutcome {
-  return outcome.kind === 'success' || outcome.kind === 'skip' || outcome.kind === 'poison';
+  if (outcome.kind === 'success') return outcome.askedAgain !== true;
+  return outcome.kind === 'skip' || outcome.kind === 'poison';
 }
 
 /** @param messages those of the outcome, encoded. */

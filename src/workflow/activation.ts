@@ -202,7 +202,8 @@ export class Activation {
 
   async #record(entry: JournalEntry): Promise<void> {
     this.#add(entry);
-    await this.#follow([entry]);
+    // From what has happened nothing follows any more where it is to be ended.
+    if (!this.#inbox.has('terminate')) await this.#follow([entry]);
   }
 
   /** The method goes on over `entries`, and over all that follows from them without waiting, which it may do for ever. */

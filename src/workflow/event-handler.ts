@@ -3,9 +3,9 @@ import { PulseworkError, isRefusedForGood, toError } from '../core/errors.js';
 import type { Delivery } from '../core/delivery.js';
 import type { HandlerDefinition } from '../core/handler-definition.js';
 import { defineHandler } from '../core/handler-definition.js';
-import { hours } from '../core/options.js';
+import { hours, seconds } from '../core/options.js';
 import type { Outcome } from '../core/outcome.js';
-import { dependencyDown, poison, success } from '../core/outcome.js';
+import { defer, dependencyDown, poison, success } from '../core/outcome.js';
 import type { MessageProperties } from '../core/properties.js';
 import { journalError } from '../core/workflow-journal.js';
 import type { WorkflowEvent, WorkflowKey, WorkflowParent } from '../ports/workflow-store.js';
@@ -29,6 +29,9 @@ export interface EventHandlerParts extends Pick<
   readonly onEvent: (key: WorkflowKey) => void;
 }
 
+/** While a deploy goes on; the process of the older code ends with it. */
+const LATER_MS = seconds(5);
+
 type StartEvent = Extract<EventMessage, { kind: 'start' }>;
 
 export function eventHandler(name: string, parts: EventHandlerParts): HandlerDefinition {
@@ -49,13 +52,18 @@ async function handled(
   parts: EventHandlerParts,
 ): Promise<Outcome> {
   const key = { name, id: payload.id };
-  const problem = await problemOf(payload, parts.versions);
-  if (problem !== undefined) {
-    const error = new PulseworkError('WORKFLOW_VALUE_INVALID', `workflow ${keyOf(key)}: ${problem}`);
-    return refusedFor(key, payload, error, parts);
-  }
+  if (payload.kind === 'start' && startedUnder(payload, parts.versions) === undefined)
+    return defer(
+      LATER_MS,
+      `workflow ${keyOf(key)} begins under version ${payload.version}, which this process has not`,
+    );
   const context = parts.telemetry.contextOf(properties);
   try {
+    const problem = await problemOf(key, payload, parts);
+    if (problem !== undefined) {
+      const error = new PulseworkError('WORKFLOW_VALUE_INVALID', `workflow ${keyOf(key)}: ${problem}`);
+      return refusedFor(key, payload, error, parts);
+    }
     if (payload.kind !== 'start') await happened(key, payload, context, parts);
     else if (!(await started(key, payload, context, parts))) return await alreadyThere(key, payload, parts);
   } catch (error) {
@@ -101,11 +109,12 @@ async function isChildOf(parent: WorkflowParent, key: WorkflowKey, parts: EventH
 /** @returns whether it is new */
 async function started(
   key: WorkflowKey,
-  { input, attributes = {}, parent }: StartEvent,
+  event: StartEvent,
   context: MessageProperties | undefined,
   parts: EventHandlerParts,
 ): Promise<boolean> {
-  const version = parts.versions[0]?.options.version ?? 0;
+  const { input, attributes = {}, parent } = event;
+  const version = startedUnder(event, parts.versions)?.options.version ?? 0;
   const kept = context === undefined ? {} : { context };
   const workflow = { version, input, seed: parts.newSeed(), attributes, parent, ...kept };
   const atMs = parts.clock.now();
@@ -122,7 +131,9 @@ async function happened(
   context: MessageProperties | undefined,
   parts: EventHandlerParts,
 ): Promise<void> {
-  const event = { eventId, kind, name, payload, ...(context !== undefined && { context }) };
+  // Whoever sends signals names what has happened to him: two of his signals may come of one thing.
+  const ownId = kind === 'signal' ? `${name}/${eventId}` : eventId;
+  const event = { eventId: ownId, kind, name, payload, ...(context !== undefined && { context }) };
   const times = { nowMs: parts.clock.now(), keepMs: EARLY_SIGNAL_MS };
   const answer =
     parent === undefined || (await isChildOf(parent, key, parts))
@@ -133,15 +144,33 @@ async function happened(
 }
 
 /** What makes the event one that no repeat will make right. */
-async function problemOf(event: EventMessage, versions: readonly PlannedWorkflow[]): Promise<string | undefined> {
+async function problemOf(
+  key: WorkflowKey,
+  event: EventMessage,
+  { versions, store }: EventHandlerParts,
+): Promise<string | undefined> {
   if (event.kind === 'start') {
-    const checked = await checkedValue(versions[0]?.options.input, event.input);
+    const checked = await checkedValue(startedUnder(event, versions)?.options.input, event.input);
     return 'problem' in checked ? `its input does not match the schema: ${checked.problem}` : undefined;
   }
   if (event.kind !== 'signal') return undefined;
   const problems = await Promise.all(versions.map(({ options }) => signalProblem(event, options.signals)));
   // A workflow of an older version may take what the newest does not.
-  return problems.includes(undefined) ? undefined : problems[0];
+  if (problems.includes(undefined)) return undefined;
+  const known = await store('reading a workflow', (kept) => kept.get(key));
+  const isElsewhere = known !== undefined && !versions.some(({ options }) => options.version === known.version);
+  return isElsewhere ? undefined : problems[0];
+}
+
+/**
+ * By which definition a workflow begins: the one by which its input was checked, or the newest where that one is no longer here.
+ * @returns undefined where a process of a later deploy has it
+ */
+function startedUnder({ version }: StartEvent, versions: readonly PlannedWorkflow[]): PlannedWorkflow | undefined {
+  const [newest] = versions;
+  if (version === undefined) return newest;
+  const own = versions.find(({ options }) => options.version === version);
+  return own ?? (version > (newest?.options.version ?? 0) ? undefined : newest);
 }
 
 async function signalProblem(

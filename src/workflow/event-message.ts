@@ -25,6 +25,8 @@ export type EventMessage = {
 } & (
   | {
       readonly kind: 'start';
+      /** Of the definition by which the input was checked. @default the newest where it is read */
+      readonly version?: number | undefined;
       readonly input?: unknown;
       readonly attributes?: Readonly<Record<string, string>> | undefined;
       readonly parent?: WorkflowParent | undefined;
@@ -61,17 +63,26 @@ export const eventSchema: StandardSchemaV1<EventMessage, EventMessage> = {
 
 function problemsOf(value: unknown): readonly string[] {
   if (typeof value !== 'object' || value === null) return [`an event must be an object, got ${describeValue(value)}`];
-  const { v, id, kind, eventId, name, attributes, payload, parent } = value as Readonly<Record<string, unknown>>;
+  const { v, id, kind, eventId, name, version, attributes, payload, parent } = value as Readonly<
+    Record<string, unknown>
+  >;
   const problems: string[] = [];
   if (v !== 1) problems.push(`"v" must be 1, got ${describeValue(v)}`);
   if (!isText(id)) problems.push(`"id" must be a text that is not empty, got ${describeValue(id)}`);
   if (!KINDS.includes(kind)) problems.push(`"kind" must be one of ${KINDS.join(', ')}, got ${describeValue(kind)}`);
   else if (kind !== 'start' && !isText(eventId)) problems.push('"eventId" must be a text that is not empty');
   if (kind === 'signal' && !isText(name)) problems.push('"name" of a signal must be a text that is not empty');
+  return [...problems, ...originProblems({ version, attributes, parent }), ...payloadProblems(kind, payload)];
+}
+
+function originProblems({ version, attributes, parent }: Readonly<Record<string, unknown>>): readonly string[] {
+  const problems: string[] = [];
+  if (version !== undefined && !Number.isSafeInteger(version))
+    problems.push(`"version" must be a whole number, got ${describeValue(version)}`);
   if (attributes !== undefined && !areTexts(attributes)) problems.push('"attributes" must be an object of texts');
   if (parent !== undefined && !isParent(parent))
     problems.push('"parent" must have the name, id, run and at of a workflow');
-  return [...problems, ...payloadProblems(kind, payload)];
+  return problems;
 }
 
 function payloadProblems(kind: unknown, payload: unknown): readonly string[] {

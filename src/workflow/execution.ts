@@ -54,6 +54,8 @@ export class Execution {
   #timeMs: number;
   #isTurn = false;
   #methodIsOver = false;
+  /** It has returned, and what it has left running is waited for. */
+  #waitsForChildren = false;
   #cancelsNext = false;
   #continued: { readonly input: unknown } | undefined;
   ending: Ending | undefined;
@@ -87,9 +89,10 @@ export class Execution {
     return this.ending !== undefined || this.problem !== undefined;
   }
 
-  /** Whether a cancellation would still reach the method. */
+  /** Whether a cancellation would still reach the method, or what it has left running. */
   get takesCancellation(): boolean {
-    return !this.#methodIsOver && !this.#cancelled.signal.aborted && this.#continued === undefined;
+    const reaches = !this.#methodIsOver || this.#waitsForChildren;
+    return reaches && !this.#cancelled.signal.aborted && this.#continued === undefined;
   }
 
   /** The method itself is at work, not a step or what the method has awaited from elsewhere. */
@@ -301,12 +304,14 @@ export class Execution {
   /** The method is over. Nobody waits for sleeps and signals, nor for children of one that failed. */
   async #whenSettled(waitsForChildren: boolean): Promise<void> {
     this.#methodIsOver = true;
+    this.#waitsForChildren = waitsForChildren;
     for (const command of this.open) {
       const isLeft = command.isWait || (command.kind === 'child' && !waitsForChildren);
       if (isLeft) command.state = 'withdrawn';
       if (isLeft && command.kind === 'child') this.abandoned.push(command);
     }
     while (this.open.length > 0) await Promise.allSettled(this.open.map(({ promise }) => promise));
+    this.#waitsForChildren = false;
   }
 
   /** Waits end, once; a step that runs is told and has its end written down first. */

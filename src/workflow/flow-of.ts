@@ -16,8 +16,8 @@ import { stepOf } from './step-of.js';
 import { WorkflowError } from './workflow-errors.js';
 import { checkSchema } from './workflow-plans.js';
 
-/** Waits in a race that lost are given up: which command a promise of `flow` belongs to. */
-const COMMANDS = new WeakMap<object, Command>();
+/** Waits in a race that lost are given up: which commands a promise of `flow` waits for. */
+const COMMANDS = new WeakMap<object, readonly Command[]>();
 
 export function flowOf(execution: Execution): Flow {
   const { record, values } = execution;
@@ -52,7 +52,7 @@ export function flowOf(execution: Execution): Flow {
     all: (these: readonly unknown[]) => {
       if (!Array.isArray(these)) return refused(execution, `flow.all() takes a list, got ${describeValue(these)}`);
       refuseWithdrawn(execution, 'all', these);
-      return Promise.all(these);
+      return waitingFor(these, Promise.all(these));
     },
     race: (entries: Readonly<Record<string, PromiseLike<unknown>>>) => raceOf(execution, entries),
     now: () => execution.nowMs,
@@ -105,7 +105,7 @@ function asked(execution: Execution, name: string, workOf: () => CommandWork): P
   try {
     if (!isName(name)) throw new TypeError(`it needs a name that is not empty, got ${describeValue(name)}`);
     const command = execution.issue(name, workOf());
-    COMMANDS.set(command.promise, command);
+    COMMANDS.set(command.promise, [command]);
     return command.promise;
   } catch (error) {
     return refused(execution, `flow was called wrongly: ${toError(error).message}`);
@@ -142,25 +142,36 @@ function childOf(execution: Execution, workflow: unknown, input: unknown, option
   const name = referencedName(workflow);
   if (name === undefined)
     throw new TypeError(`child() takes a workflow's name, definition or class, got ${describeValue(workflow)}`);
-  const { id, run } = execution.record;
+  const { name: ownName, id, run } = execution.record;
   const check = new OptionChecker(`child ${JSON.stringify(name)}`);
   if (!isWorkflowName(name)) check.problem('no workflow can have that name: letters, digits, ".", "_" and "-"');
   check.options(options, ['id', 'attributes']);
   check.nonEmptyString('id', options.id);
-  if (name === execution.record.name && options.id === id)
+  if (name === ownName && options.id === id)
     check.problem(`"id" is that of this workflow, which would wait for itself`);
   if (options.attributes !== undefined && !areTexts(options.attributes))
     check.problem('"attributes" must be an object of texts');
   check.throwIfAny();
-  const own = options.id ?? `${id}/${run}/${execution.commands.length}`;
+  const own = options.id ?? `${ownName}/${id}/${run}/${execution.commands.length}`;
   const plain = plainValue(input, `the input of child ${JSON.stringify(name)}`);
   return { command: 'child', child: { name, id: own, input: plain, attributes: options.attributes ?? {} } };
 }
 
+function commandsOf(promise: unknown): readonly Command[] {
+  return COMMANDS.get(Object(promise) as object) ?? [];
+}
+
+/** `promise`, which waits for what `these` wait for. */
+function waitingFor<T extends Promise<unknown>>(these: readonly unknown[], promise: T): T {
+  COMMANDS.set(promise, these.flatMap(commandsOf));
+  return promise;
+}
+
 /** It would be waited for in vain, without a word. */
 function refuseWithdrawn(execution: Execution, call: 'all' | 'race', these: readonly unknown[]): void {
-  const commands = these.map((each) => COMMANDS.get(Object(each) as object));
-  const withdrawn = commands.find((command) => command?.state === 'withdrawn');
+  const withdrawn = these
+    .flatMap((each) => commandsOf(each).filter(({ promise }) => promise === each))
+    .find(({ state }) => state === 'withdrawn');
   if (withdrawn === undefined) return;
   const what = commandText(withdrawn);
   execution.refuse(`flow.${call}() takes ${what}, which lost a race and is waited for no longer; ask for it anew`);
@@ -177,12 +188,11 @@ function raceOf(execution: Execution, entries: Readonly<Record<string, PromiseLi
   const names = Object.keys(entries);
   if (names.length === 0) execution.refuse('flow.race() needs at least one entry');
   refuseWithdrawn(execution, 'race', Object.values(entries));
-  return new Promise((resolve, reject) => {
+  const waits = Object.values(entries);
+  const race = new Promise((resolve, reject) => {
     const won = (settle: () => void): void => {
-      for (const entry of Object.values(entries)) {
-        const command = COMMANDS.get(entry);
-        if (command?.state === 'open' && command.isWait) command.state = 'withdrawn';
-      }
+      for (const command of waits.flatMap(commandsOf))
+        if (command.state === 'open' && command.isWait) command.state = 'withdrawn';
       settle();
     };
     for (const winner of names)
@@ -191,4 +201,5 @@ function raceOf(execution: Execution, entries: Readonly<Record<string, PromiseLi
         (error: unknown) => won(() => reject(toError(error))),
       );
   });
+  return waitingFor(waits, race);
 }

@@ -11,7 +11,7 @@ import { unansweredEntry } from './remote-steps.js';
 import type { StepFacts } from './step-end.js';
 import { messageIdOf } from './workflow-ids.js';
 
-type Parts = Pick<ActivationParts, 'clock' | 'onChild'>;
+type Parts = Pick<ActivationParts, 'clock' | 'newest' | 'onChild'>;
 
 /** They are for people, and written down each time. */
 const MAX_WAITS = 100;
@@ -34,7 +34,7 @@ export async function newEntries(execution: Execution, rows: OutgoingRows, parts
     const { at, work } = command;
     if (work.command === 'child') parts.onChild(work.child.name);
     try {
-      outgoing.push(await messageOf(execution, command, rows));
+      outgoing.push(await messageOf(execution, command, rows, parts));
       if (command.kind === 'publish') settled.push({ kind: 'completed', at, atMs: nowMs });
     } catch (error) {
       settled.push({ kind: 'failed', at, atMs: nowMs, error: journalError(toError(error)) });
@@ -56,13 +56,19 @@ function commandEntry({ at, name, work }: Command, atMs: number): CommandEntry {
 }
 
 /** What a publish, or the start of a child, sends. @throws PulseworkError PUBLISH_REFUSED when it can never be sent */
-async function messageOf(execution: Execution, { at, work }: Command, rows: OutgoingRows): Promise<OutgoingRow> {
+async function messageOf(
+  execution: Execution,
+  { at, work }: Command,
+  rows: OutgoingRows,
+  parts: Pick<Parts, 'newest'>,
+): Promise<OutgoingRow> {
   const messageId = messageIdOf(execution, at);
   if (work.command === 'publish') return rows.message(work.publish, messageId);
   const { child } = work as Extract<Command['work'], { command: 'child' }>;
   const { input, attributes } = child;
   const parent = parentIn(execution, at);
-  const start = { v: 1, id: child.id, kind: 'start', input, attributes, parent } as const;
+  const version = parts.newest(child.name)?.options.version;
+  const start = { v: 1, id: child.id, kind: 'start', version, input, attributes, parent } as const;
   return rows.event(child.name, start, messageId);
 }
 

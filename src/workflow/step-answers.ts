@@ -76,7 +76,7 @@ export function stepFailure(
   const address = addressOf(delivery);
   if (address === undefined) return outcomeOf(reason, again);
   const error: JournalError = isError(reason) ? journalError(reason) : { name: 'Error', message: reason };
-  return success(answer(address, { error, retry: again }));
+  return { ...success(answer(address, { error, retry: again })), askedAgain: again !== false };
 }
 
 function checkFailure(reason: unknown, options: StepFailureOptions): void {

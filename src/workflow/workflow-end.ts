@@ -27,9 +27,9 @@ export async function endOf(execution: Execution, rows: OutgoingRows, parts: Par
     case 'completed':
       return completed(execution, ending.value, atMs, rows);
     case 'continued': {
-      const version = parts.newest(execution.record.name)?.options.version ?? execution.record.version;
-      const change = { status: 'continued', input: ending.input, seed: parts.newSeed(), version } as const;
-      return { change, entries: [], outgoing: [] };
+      const { input } = ending;
+      const version = await versionOfNextRun(execution, input, parts);
+      return { change: { status: 'continued', input, seed: parts.newSeed(), version }, entries: [], outgoing: [] };
     }
     case 'failed':
     case 'cancelled': {
@@ -39,6 +39,13 @@ export async function endOf(execution: Execution, rows: OutgoingRows, parts: Par
       return { change: { status, error }, entries: [{ kind: 'ended', atMs, status, error }], outgoing };
     }
   }
+}
+
+/** The newest, unless it does not take what this one goes on with. */
+async function versionOfNextRun({ record }: Execution, input: unknown, parts: Parts): Promise<number> {
+  const newest = parts.newest(record.name);
+  if (newest === undefined || 'problem' in (await checkedValue(newest.options.input, input))) return record.version;
+  return newest.options.version;
 }
 
 /** What the method returned, as it is recorded, or what keeps it from being that. */

@@ -69,9 +69,9 @@ export async function resultOf(
   check.throwIfAny();
   const { clock } = machine;
   let wasThere = false;
-  const untilMs = options.timeoutMs === undefined ? Infinity : clock.now() + options.timeoutMs;
+  const untilMs = options.timeoutMs === undefined ? Infinity : clock.elapsedMs() + options.timeoutMs;
   for (;;) {
-    const pause = pauseUntilEnd(machine, key, Math.min(untilMs, clock.now() + machine.scanIntervalMs));
+    const pause = pauseUntilEnd(machine, key, Math.min(untilMs, clock.elapsedMs() + machine.scanIntervalMs));
     const record = await machine
       .store('reading a workflow', (store) => store.get(key))
       .catch((error: unknown) => pause.failed(error));
@@ -85,7 +85,7 @@ export async function resultOf(
       throw new WorkflowError('WORKFLOW_NOT_FOUND', message, { workflow: key });
     }
     wasThere = record !== undefined;
-    if (clock.now() >= untilMs) {
+    if (clock.elapsedMs() >= untilMs) {
       pause.cancel();
       throw new PulseworkError('CALL_TIMED_OUT', `workflow ${keyOf(key)} did not end within ${options.timeoutMs} ms`);
     }
@@ -108,7 +108,7 @@ function pauseUntilEnd(machine: WorkflowMachine, { name, id }: WorkflowKey, unti
     if (ended === undefined) settle('closed');
     else if (ended.name === name && ended.id === id) settle('look');
   });
-  const timer = machine.clock.setTimer(Math.max(0, untilMs - machine.clock.now()), () => settle('look'));
+  const timer = machine.clock.setTimer(Math.max(0, untilMs - machine.clock.elapsedMs()), () => settle('look'));
   const cancel = (): void => {
     unwatch();
     timer.cancel();

@@ -11,11 +11,16 @@ export function keyText({ name, id }: WorkflowKey): string {
 }
 
 /** Of a message. @param at the command, and which message of it where there are several */
-export function messageIdOf(execution: Run, at: number | string): string {
-  return `workflow/${idempotencyKeyOf(execution, at)}`;
+export function messageIdOf({ record: { name, id, run } }: Run, at: number | string): string {
+  return `workflow/${name}/${withoutSlashes(id)}/${run}/${at}`;
+}
+
+/** So that no other id, with other numbers behind it, is the same text. */
+function withoutSlashes(id: string): string {
+  return id.replaceAll('%', '%25').replaceAll('/', '%2F');
 }
 
 /** Of a step, or of its compensation. @param at the command */
-export function idempotencyKeyOf({ record: { name, id, run } }: Run, at: number | string): string {
+export function idempotencyKeyOf({ record: { name, id, run } }: Run, at: number): string {
   return `${name}/${id}/${run}/${at}`;
 }

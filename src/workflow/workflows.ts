@@ -84,7 +84,8 @@ export class Workflows {
     const checked = await checkedValue(newest?.options.input, options.input);
     if ('problem' in checked) throw invalid(key, `its input does not match the schema: ${checked.problem}`);
     const input = plainValue(options.input, `the input of workflow ${keyOf(key)}`);
-    await this.#send(key, { v: 1, id: key.id, kind: 'start', input, attributes: options.attributes });
+    const { attributes } = options;
+    await this.#send(key, { v: 1, id: key.id, kind: 'start', version: newest?.options.version, input, attributes });
     return this.handle(workflow, key.id);
   }
 

@@ -2,8 +2,9 @@
 // knows a repeat whichever process makes it, and no two processes publish in one lane at a time.
 import { PulseworkError, TransportError, isClosed, isRefusedForGood, toError } from '../../core/errors.js';
 import type { EncodedMessage } from '../../core/message.js';
-import { messageOfOutbox, outboxLane } from '../../core/outbox-record.js';
+import { hasFullName, messageOfOutbox, outboxLane } from '../../core/outbox-record.js';
 import { copyProperties } from '../../core/properties.js';
+import { fullTopicName } from '../../core/topic-name.js';
 import type { ClaimedRow } from '../../ports/outbox-store.js';
 import type { Publisher, Transport } from '../../ports/transport.js';
 import { withDeliverAt } from '../delayed-delivery.js';
@@ -83,7 +84,7 @@ export class OutboxSender {
 
   #topicOf(row: ClaimedRow): string {
     try {
-      return this.#parts.fullName(row.topic);
+      return hasFullName(row) ? fullTopicName(row.topic) : this.#parts.fullName(row.topic);
     } catch (error) {
       throw refused(error);
     }

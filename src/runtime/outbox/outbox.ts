@@ -55,7 +55,7 @@ export abstract class Outbox<Tx = never> {
    */
   async prepare(message: OutgoingMessage): Promise<OutgoingMessage> {
     checkTopic(message);
-    return new PreparedMessage(message.topic.name, await encodeMessageNow(message, this.#clock));
+    return new PreparedMessage(message.topic.name, await encodeMessageNow(message, this.#clock), message.replyTo);
   }
 
   /** Messages that wait for a person, the oldest first. @param options `limit`: @default 100 */
@@ -86,14 +86,15 @@ export abstract class Outbox<Tx = never> {
     const origin = originOf(tx);
     return messages.map((message) => {
       checkTopic(message);
-      const { name } = message.topic;
+      const { topic, replyTo } = message;
+      const recordOf = (encoded: EncodedMessage): OutboxRecord => outboxRecord(topic.name, encoded, replyTo);
       const provenance = origin?.provenanceOf(message) ?? {};
-      if (message instanceof PreparedMessage) return outboxRecord(name, withProvenance(message.message, provenance));
+      if (message instanceof PreparedMessage) return recordOf(withProvenance(message.message, provenance));
       const encoded = encodeMessageNow(message, this.#clock, provenance);
-      if (!(encoded instanceof Promise)) return outboxRecord(name, encoded);
+      if (!(encoded instanceof Promise)) return recordOf(encoded);
       // Another message may be refused meanwhile: then nobody waits for this one.
       containRejection(encoded);
-      return encoded.then((ready) => outboxRecord(name, ready));
+      return encoded.then(recordOf);
     });
   }
 }
@@ -148,13 +149,12 @@ function withProvenance(message: EncodedMessage, own: Provenance): EncodedMessag
 }
 
 /** Before it is in a table, where nobody hears of it. @throws PulseworkError PUBLISH_REFUSED */
-function checkTopic({ topic }: OutgoingMessage): void {
+function checkTopic({ topic, replyTo = topic.name }: OutgoingMessage): void {
   try {
-    fullTopicName(topic.name);
+    fullTopicName(replyTo);
   } catch (error) {
-    throw new PulseworkError('PUBLISH_REFUSED', `message for topic ${JSON.stringify(topic.name)}: its name is wrong`, {
-      cause: error,
-    });
+    const rule = `message for topic ${JSON.stringify(replyTo)}: its name is wrong`;
+    throw new PulseworkError('PUBLISH_REFUSED', rule, { cause: error });
   }
 }
 

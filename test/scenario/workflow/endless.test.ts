@@ -137,7 +137,10 @@ describe('a step that has its result is not run again', () => {
         return events;
       },
     });
-    const job = workflow((flow) => flow.step('charge', () => new Promise((resolve) => (charged = resolve))));
+    const job = workflow(async (flow) => {
+      await flow.step('charge', () => new Promise((resolve) => (charged = resolve)));
+      await flow.publish('receipts', 'for what was terminated');
+    });
     const clock = new FakeClock();
     const transport = embedded({ broker: new EmbeddedBroker({ clock }) });
     const runtime = await Runtime.start({ transport, handlers: [], logger });

@@ -26,6 +26,15 @@ it('signals of one name are consumed once each, in the order of their arrival, a
   expect(await test.result(Job, '1')).toEqual([1, 2, 3, 'x']);
 });
 
+it('two signals that come of one thing, under one event id, both come', async () => {
+  const Job = workflow(async (flow) => [await flow.signal('paid'), await flow.signal('shipped')]);
+  await using test = await testWorkflow(Job);
+  await test.start(Job, START);
+  for (const name of ['paid', 'shipped', 'paid']) await test.signal(Job, '1', name, name, { eventId: 'order-7' });
+
+  expect(await test.result(Job, '1')).toEqual(['paid', 'shipped']);
+});
+
 it('a signal sent again under the same event id comes once', async () => {
   const Job = workflow(async (flow) => [await flow.signal('n'), await flow.signal('n')]);
   await using test = await testWorkflow(Job);
@@ -84,6 +93,37 @@ it('what lost a race takes no signal from whoever waits next', async () => {
   expect(await test.result(Job, '1')).toEqual(['nap', 'for the second']);
 });
 
+it.each<[string, (flow: Flow) => Promise<unknown>]>([
+  ['all', (flow) => flow.all([flow.signal('a'), flow.signal('b')])],
+  ['race', (flow) => flow.race({ a: flow.signal('a'), b: flow.signal('b') })],
+  ['all of races', (flow) => flow.all([flow.race({ a: flow.signal('a'), b: flow.signal('b') }), flow.signal('c')])],
+])('what is waited for in `%s` that lost a race takes no signal either', async (_what, inner) => {
+  const Job = workflow(async (flow) => {
+    const { winner } = await flow.race({ inner: inner(flow), late: flow.sleep('late', minutes(1)) });
+    return [winner, await flow.signal('a')];
+  });
+  await using test = await testWorkflow(Job);
+  await test.start(Job, START);
+  await test.advanceBy(minutes(2));
+  await test.signal(Job, '1', 'a', 7);
+
+  expect(await test.result(Job, '1')).toEqual(['late', 7]);
+});
+
+it('a race that is over can be waited for again with others', async () => {
+  const Job = workflow(async (flow) => {
+    const race = flow.race({ a: flow.signal('a'), b: flow.signal('b') });
+    const first = await race;
+    return [first, ...(await flow.all([race, flow.signal('c')]))];
+  });
+  await using test = await testWorkflow(Job);
+  await test.start(Job, START);
+  for (const name of ['a', 'c']) await test.signal(Job, '1', name, name);
+
+  const won = { winner: 'a', value: 'a' };
+  expect(await test.result(Job, '1')).toEqual([won, won, 'c']);
+});
+
 it('what lost a race and is raced again blocks the workflow, instead of never coming', async () => {
   const Job = workflow(async (flow) => {
     const a = flow.signal('a');
@@ -123,6 +163,15 @@ it('times, random numbers and ids are the same in each replay, and differ betwee
   expect(first[3]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
 });
 
+it('children without an id are not confused with those of other workflows of the same id', async () => {
+  const Child = workflow(async (_flow, n) => n, 'child');
+  const parents = ['order', 'invoice'].map((name, n) => workflow((flow) => flow.child(Child, n), name));
+  await using test = await testWorkflow([Child, ...parents]);
+  for (const parent of parents) await test.start(parent, START);
+
+  expect(await Promise.all(parents.map((parent) => test.result(parent, '1')))).toEqual([0, 1]);
+});
+
 it('a child’s result comes to its parent, its failure too', async () => {
   const Child = workflow(async (flow, n) => {
     await flow.sleep('work', hours(n));
@@ -139,9 +188,9 @@ it('a child’s result comes to its parent, its failure too', async () => {
 
   expect(await test.result(Parent, '1')).toEqual([10, 20, 'three is too many']);
   expect((await test.workflows.list({ name: 'child' })).map(({ id, parent }) => [id, parent?.id])).toEqual([
-    ['1/1/0', '1'],
-    ['1/1/1', '1'],
-    ['1/1/2', '1'],
+    ['parent/1/1/0', '1'],
+    ['parent/1/1/1', '1'],
+    ['parent/1/1/2', '1'],
   ]);
 });
 

@@ -170,7 +170,7 @@ it.each(EVENTS)('%s is a dead letter, and the workflow goes on', async (_what, e
   await published;
 
   expect(await test.deadLetters(waiting)).toEqual([expect.stringContaining(says)]);
-  await test.signal('waits', '1/1/0', 'end', 'well');
+  await test.signal('waits', 'job/1/1/0', 'end', 'well');
   expect(await test.result(waiting, '1')).toBe('well');
 });
 

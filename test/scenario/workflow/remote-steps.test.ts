@@ -1,63 +1,14 @@
 // Steps that a handler does: what it gets, what its answers make of the step, and what becomes of it when nobody answers, when the
 // workflow is cancelled, or when code and journal do not agree on where the work is done.
-import type { Delivery, Outcome } from 'pulsework';
-import {
-  Runtime,
-  consoleLogger,
-  defineHandler,
-  fixedBackoff,
-  hours,
-  minutes,
-  poison,
-  retry,
-  seconds,
-  success,
-  systemClock,
-  topic,
-} from 'pulsework';
-import { EmbeddedBroker, embedded } from 'pulsework/embedded';
-import { replayHistory, testRuntime, testWorkflow } from 'pulsework/testing';
-import type { Flow } from 'pulsework/workflow';
-import {
-  Workflows,
-  defineWorkflow,
-  memoryWorkflowStore,
-  remoteStep,
-  stepFailure,
-  stepResult,
-  workflowEvents,
-} from 'pulsework/workflow';
+import type { Delivery } from 'pulsework';
+import { defineHandler, minutes, poison, retry, seconds, success, topic } from 'pulsework';
+import { replayHistory, testWorkflow } from 'pulsework/testing';
+import { remoteStep, stepFailure, stepResult, workflowEvents } from 'pulsework/workflow';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { STEP_PROPERTY } from '../../../src/workflow/step-address.js';
+import { AGAIN, Done, INPUT, Order, START, charger, charges, workflow } from '../../support/workflow/charging.js';
 
-const Charge = z.object({ orderId: z.string(), amount: z.number() });
-type Charge = z.infer<typeof Charge>;
-const charges = topic('charges', { payload: Charge });
-const Done = z.object({ id: z.string() });
 const refunds = topic('refunds', { payload: z.object({ id: z.string() }) });
-const AGAIN = { backoff: fixedBackoff(seconds(1)), maxDeliveries: 3 };
-
-function charger(handle: (delivery: Delivery<Charge>) => Outcome | Promise<Outcome>) {
-  const publishes = [workflowEvents('order')];
-  return defineHandler({ name: 'Bank.charge', source: charges, subscription: 'bank', publishes, handle });
-}
-
-function workflow(run: (flow: Flow) => Promise<unknown>) {
-  return defineWorkflow({ name: 'order', version: 1, input: z.object({ amount: z.number() }), run });
-}
-
-const START = { id: 'A-1', input: { amount: 5 } };
-const INPUT = { orderId: 'A-1', amount: 5 };
-
-const Order = workflow(async (flow) => {
-  const { id } = await flow.step(
-    'charge',
-    { topic: charges, input: INPUT, result: Done },
-    { redelivery: AGAIN, timeoutMs: minutes(5) },
-  );
-  return `charged ${id}`;
-});
 
 it('a handler gets the payload and what it belongs to, and its result is that of the step', async () => {
   const seen: unknown[] = [];
@@ -89,54 +40,6 @@ it('waits for its answer without a process, in which only a row is kept', async 
 
   expect(await test.result(Order, 'A-1')).toBe('charged late');
   expect(await test.published('charges')).toEqual([INPUT]);
-});
-
-it('a transactional handler answers in the transaction of its acknowledgement', async () => {
-  const handler = defineHandler({
-    name: 'Bank.charge',
-    source: charges,
-    subscription: 'bank',
-    publishes: [workflowEvents(Order)],
-    transactional: true,
-    handle: (delivery) => stepResult(delivery, { id: 'ch-1' }),
-  });
-  // The broker of the test kit has no transactions.
-  const logger = consoleLogger({ level: 'silent' });
-  const runtime = await Runtime.start({ transport: embedded(), handlers: [handler], logger });
-  const workflows = await Workflows.start({ runtime, store: memoryWorkflowStore(), definitions: [Order] });
-
-  expect(await (await workflows.start(Order, START)).result()).toBe('charged ch-1');
-  await runtime.close();
-});
-
-it('an answer goes to where the work says, whatever names the runtime of the handler gives to topics', async () => {
-  const broker = new EmbeddedBroker({ clock: systemClock });
-  const logger = consoleLogger({ level: 'silent' });
-  const home = await Runtime.start({ transport: embedded({ broker }), handlers: [], logger });
-  const workflows = await Workflows.start({ runtime: home, store: memoryWorkflowStore(), definitions: [Order] });
-  const handler = charger((delivery) => stepResult(delivery, { id: 'ch-1' }));
-  const topics = (name: string): string => (name === 'charges' ? 'public/default/charges' : `staging-${name}`);
-  const namespace = 'acme/bank';
-  const bank = await Runtime.start({ transport: embedded({ broker }), handlers: [handler], logger, topics, namespace });
-
-  expect(await (await workflows.start(Order, START)).result()).toBe('charged ch-1');
-  await bank.close();
-  await home.close();
-});
-
-it('an answer that a message asks for elsewhere is refused where `publishes` does not list it', async () => {
-  const address = { v: 1, name: 'order', id: 'A-1', run: 1, at: 0, step: 'charge', attempt: 1, idempotencyKey: 'k' };
-  const handler = charger((delivery) => stepResult(delivery, { id: 'ch-1' }));
-  await using test = await testRuntime({ handlers: [handler] });
-  const events = 'persistent://acme/bank/pulsework-workflow-order';
-  for (const replyTo of [events, 'persistent://public/default/payments'])
-    await test.publish(charges, INPUT, { properties: { [STEP_PROPERTY]: JSON.stringify({ ...address, replyTo }) } });
-  await test.advanceBy(hours(1));
-
-  expect(test.published(events)).toHaveLength(1);
-  expect(() => test.published('payments')).toThrow(/nothing was published to it/);
-  const reason = expect.stringMatching(/payments", which its "publishes" does not list/) as unknown;
-  expect(test.deadLetters(charges)).toMatchObject([{ reason }]);
 });
 
 it('a failure that the handler tells of is tried again by the policy of the step, at once given up, or after its time', async () => {

@@ -194,6 +194,18 @@ it('a cancelled parent cancels the child it waits for', async () => {
   expect(log).toEqual(['child undone']);
 });
 
+it('a cancellation reaches the children that a parent has left running, and it ends with what it has returned', async () => {
+  const Child = workflow((flow) => flow.sleep('long', hours(9)), 'child');
+  const Parent = workflow((flow) => (void flow.child(Child, null, { id: 'c' }), Promise.resolve('returned')), 'parent');
+  await using test = await testWorkflow([Parent, Child]);
+  await test.start(Parent, START);
+  expect((await test.describe(Parent, '1'))?.status).toBe('running');
+  await test.cancel(Parent, '1');
+
+  await expect(test.result(Child, 'c')).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
+  expect(await test.result(Parent, '1')).toBe('returned');
+});
+
 it('a failed parent cancels the children it has not waited for', async () => {
   const Child = workflow((flow) => flow.sleep('long', hours(9)), 'child');
   const Parent = workflow(async (flow) => {
