@@ -35,6 +35,13 @@ const LATER_MS = seconds(5);
 type StartEvent = Extract<EventMessage, { kind: 'start' }>;
 
 export function eventHandler(name: string, parts: EventHandlerParts): HandlerDefinition {
+  const told = new Set<number | undefined>();
+  const later = ({ id, version }: StartEvent): Outcome => {
+    const what = 'workflow starts wait for a process with the version by which they were checked';
+    if (!told.has(version)) parts.logger.warn(what, { workflow: name, id, version });
+    told.add(version);
+    return defer(LATER_MS, `version ${version} of workflow ${keyOf({ name, id })} is not in this process`);
+  };
   return defineHandler({
     name: eventTopicName(name),
     source: eventTopic(name),
@@ -42,7 +49,11 @@ export function eventHandler(name: string, parts: EventHandlerParts): HandlerDef
     // What is sent to one workflow comes in the order in which it was sent.
     type: 'key-shared',
     ordering: 'key',
-    handle: (delivery) => handled(name, delivery, parts),
+    handle: (delivery) => {
+      const { payload } = delivery;
+      const isLater = payload.kind === 'start' && startedUnder(payload, parts.versions) === undefined;
+      return isLater ? later(payload) : handled(name, delivery, parts);
+    },
   });
 }
 
@@ -52,11 +63,6 @@ async function handled(
   parts: EventHandlerParts,
 ): Promise<Outcome> {
   const key = { name, id: payload.id };
-  if (payload.kind === 'start' && startedUnder(payload, parts.versions) === undefined)
-    return defer(
-      LATER_MS,
-      `workflow ${keyOf(key)} begins under version ${payload.version}, which this process has not`,
-    );
   const context = parts.telemetry.contextOf(properties);
   try {
     const problem = await problemOf(key, payload, parts);

@@ -28,10 +28,12 @@ class Deploy {
   readonly #broker = new EmbeddedBroker({ clock: this.clock });
   readonly store = memoryWorkflowStore();
   readonly #runtimes: Runtime[] = [];
+  readonly warnings: unknown[] = [];
 
   async process(...definitions: readonly WorkflowDefinition[]) {
     const transport = embedded({ broker: this.#broker });
-    const logger = consoleLogger({ level: 'silent' });
+    const warn = (message: string, fields: unknown): void => void this.warnings.push(message, fields);
+    const logger = Object.assign(consoleLogger({ level: 'silent' }), { warn });
     const runtime = await Runtime.start({ transport, handlers: [], logger, random: () => 0.5 });
     this.#runtimes.push(runtime);
     const workflows = await Workflows.start({ runtime, store: this.store, definitions });
@@ -65,6 +67,10 @@ it('what the new process starts waits for it where the old one is asked, and so 
   await deploy.pass(old.runtime.close(), minutes(1));
 
   expect(await deploy.ends()).toEqual(all(2, 'completed'));
+  expect(deploy.warnings).toEqual([
+    'workflow starts wait for a process with the version by which they were checked',
+    { workflow: 'job', id: expect.any(String) as string, version: 2 },
+  ]);
   await deploy.close();
 });
 
