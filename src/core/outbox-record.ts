@@ -27,6 +27,11 @@ export const OUTBOX_LANES = 16;
 /** As many waiting rows are counted, once a second: what is more is an alarm all the same, and costs no more. */
 export const MAX_WAITING_COUNTED = 100_000;
 
+type Headers = Omit<RecordedMessage, 'topic' | 'payload'> & {
+  readonly version: unknown;
+  readonly hasFullName?: boolean | undefined;
+};
+
 /** Version of `headers`: changes when a reader of this one could not read it. */
 const VERSION = 1;
 
@@ -48,9 +53,10 @@ export function outboxRecord(topic: string, message: EncodedMessage, replyTo?: s
   };
 }
 
-/** Whether `topic` of the row is a full name, of which no runtime makes another one. */
-export function hasFullName({ headers }: Pick<OutboxRecord, 'headers'>): boolean {
-  return (JSON.parse(headers) as { readonly hasFullName?: unknown }).hasFullName === true;
+export interface OutboxMessage {
+  readonly message: EncodedMessage;
+  /** Whether `topic` of the row is a full name, of which no runtime makes another one. */
+  readonly hasFullName: boolean;
 }
 
 /** @throws PulseworkError STORE_FORMAT_UNKNOWN when a newer version wrote it, or it is no record at all. */
@@ -58,17 +64,15 @@ export function messageOfOutbox({
   topic,
   payload,
   headers,
-}: Pick<OutboxRecord, 'topic' | 'payload' | 'headers'>): EncodedMessage {
-  const { version, ...rest } = JSON.parse(headers) as { readonly version: unknown } & Omit<
-    RecordedMessage,
-    'topic' | 'payload'
-  >;
+}: Pick<OutboxRecord, 'topic' | 'payload' | 'headers'>): OutboxMessage {
+  const { version, hasFullName, ...rest } = JSON.parse(headers) as Headers;
   if (version !== VERSION)
     throw new PulseworkError(
       'STORE_FORMAT_UNKNOWN',
       `a message in the outbox has version ${describeValue(version)}, which this program does not know`,
     );
-  return { ...preparedMessage({ ...rest, topic, payload: null }).message, payload };
+  const message = { ...preparedMessage({ ...rest, topic, payload: null }).message, payload };
+  return { message, hasFullName: hasFullName === true };
 }
 
 /** The lane of a row: the same for all messages of a key, and for each repeat of one without. */

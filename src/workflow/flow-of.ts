@@ -187,8 +187,8 @@ function raceOf(execution: Execution, entries: Readonly<Record<string, PromiseLi
     return refused(execution, `flow.race() takes an object of what \`flow\` gave, got ${describeValue(entries)}`);
   const names = Object.keys(entries);
   if (names.length === 0) execution.refuse('flow.race() needs at least one entry');
-  refuseWithdrawn(execution, 'race', Object.values(entries));
   const waits = Object.values(entries);
+  refuseWithdrawn(execution, 'race', waits);
   const race = new Promise((resolve, reject) => {
     const won = (settle: () => void): void => {
       for (const command of waits.flatMap(commandsOf))

@@ -83,15 +83,14 @@ export class OutgoingRows {
 
   #row(topic: string, message: EncodedMessage, messageId: string): OutgoingRow {
     const maxBytes = this.#options.maxMessageBytes();
-    const bytes = messageBytes(message);
-    if (bytes > maxBytes) {
-      const rule = `a message of ${bytes} bytes, with its envelope, is larger than the ${maxBytes} bytes that the broker takes`;
-      throw new PulseworkError('PUBLISH_REFUSED', `${rule}: topic ${JSON.stringify(topic)}`);
-    }
+    const row = (sent: EncodedMessage) => ({ messageId, message: recordedMessage(new PreparedMessage(topic, sent)) });
     const observed = { ...message, properties: this.#carried(message.properties) };
+    if (messageBytes(observed) <= maxBytes) return row(observed);
     // Nothing is refused for what is only observed.
-    const sent = messageBytes(observed) > maxBytes ? message : observed;
-    return { messageId, message: recordedMessage(new PreparedMessage(topic, sent)) };
+    const bytes = messageBytes(message);
+    if (bytes <= maxBytes) return row(message);
+    const rule = `a message of ${bytes} bytes, with its envelope, is larger than the ${maxBytes} bytes that the broker takes`;
+    throw new PulseworkError('PUBLISH_REFUSED', `${rule}: topic ${JSON.stringify(topic)}`);
   }
 
   /** A topic that is none can never be published to: the same error as for a payload that does not fit. */

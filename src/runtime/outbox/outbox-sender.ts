@@ -2,7 +2,8 @@
 // knows a repeat whichever process makes it, and no two processes publish in one lane at a time.
 import { PulseworkError, TransportError, isClosed, isRefusedForGood, toError } from '../../core/errors.js';
 import type { EncodedMessage } from '../../core/message.js';
-import { hasFullName, messageOfOutbox, outboxLane } from '../../core/outbox-record.js';
+import type { OutboxMessage } from '../../core/outbox-record.js';
+import { messageOfOutbox, outboxLane } from '../../core/outbox-record.js';
 import { copyProperties } from '../../core/properties.js';
 import { fullTopicName } from '../../core/topic-name.js';
 import type { ClaimedRow } from '../../ports/outbox-store.js';
@@ -40,8 +41,8 @@ export class OutboxSender {
 
   /** Resolves when the broker has it. @throws RowRefused when it never will; else what went wrong in passing. */
   async send(row: ClaimedRow): Promise<void> {
-    const topic = this.#topicOf(row);
-    const message = this.#messageOf(row);
+    const { message, hasFullName } = this.#read(row);
+    const topic = this.#topicOf(row, hasFullName);
     const publisher = await this.#publisher(topic, outboxLane(row));
     let sending: Promise<void> | undefined;
     const publish = this.#parts.plugins.wrapPublish((request) => {
@@ -82,21 +83,21 @@ export class OutboxSender {
     }
   }
 
-  #topicOf(row: ClaimedRow): string {
+  #topicOf({ topic }: ClaimedRow, hasFullName: boolean): string {
     try {
-      return hasFullName(row) ? fullTopicName(row.topic) : this.#parts.fullName(row.topic);
+      return hasFullName ? fullTopicName(topic) : this.#parts.fullName(topic);
     } catch (error) {
       throw refused(error);
     }
   }
 
-  #messageOf(row: ClaimedRow): EncodedMessage {
+  #read(row: ClaimedRow): OutboxMessage {
     try {
-      const message = messageOfOutbox(row);
-      if (message.properties['pulsework-message-id'] !== undefined) return message;
-      const properties = copyProperties(message.properties);
+      const read = messageOfOutbox(row);
+      if (read.message.properties['pulsework-message-id'] !== undefined) return read;
+      const properties = copyProperties(read.message.properties);
       properties['pulsework-message-id'] = `outbox/${this.#outboxId}/${row.id}`;
-      return { ...message, properties };
+      return { ...read, message: { ...read.message, properties } };
     } catch (error) {
       // Not refused: a newer program, which wrote it, will know how to read it.
       if (error instanceof PulseworkError) throw error;
